@@ -1,0 +1,66 @@
+//===- MPBase.td - the mp dialect, its attributes and base classes --------===//
+
+#ifndef MP_BASE_TD
+#define MP_BASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+include "dialect/IR/PrecisionInterfaces.td"
+
+def MP_Dialect : Dialect {
+  let name = "mp";
+  let cppNamespace = "::mlir::mp";
+  let summary = "Mixed-precision tensor graphs";
+  let description = [{
+    Forward and backward graphs of PyTorch as values: ranked tensors, no
+    aliasing, no mutation. The dialect makes each dtype conversion an operation
+    that knows who asked for it, and leaves every other operator as it is.
+    See `dialect/docs/Spec.md` for the constraints and `Rationale.md` for the
+    reasons.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    /// Unit attribute of an op that belongs to the backward graph.
+    static constexpr ::llvm::StringLiteral kBackwardAttrName = "mp.backward";
+    /// Integer attribute: the checkpointed region that runs this op twice.
+    static constexpr ::llvm::StringLiteral kRecomputeAttrName = "mp.recompute";
+    /// String attribute of an argument: parameter, buffer, input, tangent,
+    /// saved or symint.
+    static constexpr ::llvm::StringLiteral kRoleAttrName = "mp.role";
+    /// String attribute of an argument or result: its name in the framework.
+    static constexpr ::llvm::StringLiteral kNameAttrName = "mp.name";
+    /// Array attribute of a function: the record of what passes changed.
+    static constexpr ::llvm::StringLiteral kRewritesAttrName = "mp.rewrites";
+    /// String attribute of a function: name of the target it will run on.
+    static constexpr ::llvm::StringLiteral kTargetAttrName = "mp.target";
+    /// Integer attribute of a function: apply only so many rewrites.
+    static constexpr ::llvm::StringLiteral kRewriteLimitAttrName =
+        "mp.rewrite_limit";
+  }];
+}
+
+def MP_CastOrigin : I32EnumAttr<"CastOrigin", "who asked for a conversion", [
+    I32EnumAttrCase<"user", 0>,
+    I32EnumAttrCase<"autocast", 1>,
+    I32EnumAttrCase<"promotion", 2>,
+    I32EnumAttrCase<"decomposition", 3>,
+    I32EnumAttrCase<"mpopt", 4>]> {
+  let cppNamespace = "::mlir::mp";
+  let genSpecializedAttr = 0;
+}
+def MP_CastOriginAttr : EnumAttr<MP_Dialect, MP_CastOrigin, "origin"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+class MP_Op<string mnemonic, list<Trait> traits = []>
+    : Op<MP_Dialect, mnemonic, traits>;
+
+def MP_FloatTensor : TensorOf<[AnyFloat]>;
+
+#endif // MP_BASE_TD

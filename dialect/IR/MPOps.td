@@ -1,0 +1,10 @@
+//===- MPOps.td - all operations of the mp dialect ------------------------===//
+
+#ifndef MP_OPS_TD
+#define MP_OPS_TD
+
+include "dialect/IR/MPAtenOps.td"
+include "dialect/IR/MPCastOps.td"
+include "dialect/IR/MPRaisedOps.td"
+
+#endif // MP_OPS_TD

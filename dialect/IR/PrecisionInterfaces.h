@@ -1,0 +1,19 @@
+//===- PrecisionInterfaces.h - what passes ask of an operation -*- C++ -*-===//
+
+#ifndef MP_DIALECT_IR_PRECISIONINTERFACES_H
+#define MP_DIALECT_IR_PRECISIONINTERFACES_H
+
+#include "dialect/IR/OpTable.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::mp {
+
+/// The floating-point tensor operands whose element type equals that of the
+/// first floating-point result, in order.
+llvm::SmallVector<unsigned> defaultValueOperands(Operation *op);
+
+} // namespace mlir::mp
+
+#include "dialect/IR/PrecisionInterfaces.h.inc"
+
+#endif // MP_DIALECT_IR_PRECISIONINTERFACES_H

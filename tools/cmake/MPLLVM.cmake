@@ -1,0 +1,55 @@
+# Finds LLVM/MLIR 22 and defines mpopt_llvm: everything that a target of ours
+# needs from them.
+
+# MLIR's version file accepts only an equal major.minor, so ask for none and
+# check the major version here.
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "mpopt needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} "
+    "in ${MLIR_DIR}; install libmlir-22-dev or set MLIR_DIR")
+endif()
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# mlir-tblgen sees the include directories of the folder, not of a target.
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+include_directories(${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
+
+# We do not include HandleLLVMOptions: it would put LLVM's warning set and -O
+# flags on third-party targets too.
+add_library(mpopt_llvm INTERFACE)
+separate_arguments(LLVM_DEFS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(mpopt_llvm INTERFACE ${LLVM_DEFS})
+target_compile_options(mpopt_llvm INTERFACE -Wall -Wextra -Wno-unused-parameter
+  -fvisibility=hidden -fvisibility-inlines-hidden)
+target_link_options(mpopt_llvm INTERFACE -Wl,--as-needed)
+
+# The MLIR component archives of a static build, beyond their dependencies.
+set(MPOPT_STATIC_COMPONENTS MLIRFuncDialect MLIRFuncAllExtensions MLIRParser
+  MLIRBytecodeReader MLIRBytecodeWriter MLIRTransforms MLIRPass MLIROptLib
+  MLIRSupport MLIRIR MLIRRemarkStreamer)
+
+# A packaged MLIR names the shared libLLVM (and Debian's execution engine the
+# shared libMLIR); with both kinds in one process it hangs. Archives only.
+function(mpopt_use_llvm_archives)
+  llvm_map_components_to_libnames(llvm_libs core support remarks)
+  foreach(lib ${MLIR_EXPORTED_TARGETS})
+    get_target_property(needs ${lib} INTERFACE_LINK_LIBRARIES)
+    if(needs)
+      list(TRANSFORM needs REPLACE "^(.<LINK_ONLY:)?LLVM>?$" "${llvm_libs}")
+      list(FILTER needs EXCLUDE REGEX "^MLIR$")
+      set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${needs}")
+    endif()
+  endforeach()
+  target_link_libraries(mpopt_llvm INTERFACE ${MPOPT_STATIC_COMPONENTS} ${llvm_libs})
+endfunction()
+
+if(MPOPT_STATIC_LLVM)
+  mpopt_use_llvm_archives()
+else()
+  # The two shared libraries hold all of MLIR and LLVM; naming a component
+  # library as well (libMLIRIR.a, ...) would put a second copy in the process.
+  target_link_libraries(mpopt_llvm INTERFACE MLIR LLVM)
+endif()
