@@ -24,6 +24,26 @@ int32_t mlir::mp::nodeOf(Location loc) {
   return -1;
 }
 
+// A derived location holds its stem in an array, so that it is no node itself.
+Location mlir::mp::derivedLocation(Location loc) {
+  Builder builder(loc.getContext());
+  auto fused = dyn_cast<FusedLoc>(loc);
+  int32_t stem = stemOf(loc);
+  Attribute metadata = builder.getI64ArrayAttr({stem});
+  if (fused)
+    return FusedLoc::get(loc.getContext(), fused.getLocations(), metadata);
+  return FusedLoc::get(loc.getContext(), {loc}, metadata);
+}
+
+int32_t mlir::mp::stemOf(Location loc) {
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    if (auto stem = dyn_cast_if_present<ArrayAttr>(fused.getMetadata()))
+      if (stem.size() == 1)
+        if (auto number = dyn_cast<IntegerAttr>(stem[0]))
+          return number.getInt();
+  return nodeOf(loc);
+}
+
 llvm::StringRef mlir::mp::modulePathOf(Location loc) {
   if (auto name = loc->findInstanceOf<NameLoc>())
     return name.getName();

@@ -41,14 +41,13 @@ private:
   }
   bool isKept(Operation *op, int32_t node) const;
   void keep(Operation *op, int32_t node);
-  void add(Operation *op, int32_t node);
+  void add(Operation *op);
 
   const Graph &graph;
   func::FuncOp func;
   Edits edits;
   DenseMap<Value, int32_t> number;
   std::vector<bool> kept;
-  std::vector<std::string> typeTexts;
   std::vector<size_t> pending; ///< added ops that wait for the next kept node
   DenseMap<Type, int32_t> typeIndex;
   int32_t lastKept = -1;
@@ -97,10 +96,10 @@ void EditReader::keep(Operation *op, int32_t node) {
   pending.clear();
 }
 
-void EditReader::add(Operation *op, int32_t node) {
+void EditReader::add(Operation *op) {
   Edits::Added added;
   added.before = graph.numNodes();
-  added.like = node;
+  added.like = stemOf(op->getLoc());
   added.op = op;
   for (Value operand : op->getOperands())
     added.operands.push_back(number.lookup(operand));
@@ -122,7 +121,7 @@ Edits EditReader::read() {
     if (isKept(&op, node))
       keep(&op, node);
     else
-      add(&op, node);
+      add(&op);
   }
   for (int32_t i = 0; i != graph.numNodes(); ++i)
     if (!kept[i])

@@ -91,6 +91,13 @@ Location nodeLocation(int32_t node, Location where);
 /// The node that `loc` stands for, or -1.
 int32_t nodeOf(Location loc);
 
+/// A location for an op that a pass made out of the op at `loc`: the same place
+/// in the model, but not the same node.
+Location derivedLocation(Location loc);
+
+/// The node that `loc` stands for or was derived from, or -1.
+int32_t stemOf(Location loc);
+
 /// The module path ("layers.0.norm") in `loc`, or empty.
 llvm::StringRef modulePathOf(Location loc);
 

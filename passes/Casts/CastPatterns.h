@@ -1,0 +1,67 @@
+//===- CastPatterns.h - rewrites of conversions ----------------*- C++ -*-===//
+//
+// One populate function for each file of this folder. Every pattern asks the
+// log before it changes anything and gives a reason when it does not match.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_PASSES_CASTS_CASTPATTERNS_H
+#define MP_PASSES_CASTS_CASTPATTERNS_H
+
+#include "dialect/IR/MPOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "passes/RewriteLog.h"
+
+namespace mlir::mp {
+
+/// A pattern that records what it does.
+template <typename Op> struct LoggedPattern : OpRewritePattern<Op> {
+  LoggedPattern(MLIRContext *context, RewriteLog &log)
+      : OpRewritePattern<Op>(context), log(log) {}
+
+  LogicalResult limitReached(Op op, PatternRewriter &rewriter) const {
+    return rewriter.notifyMatchFailure(op, "rewrite limit reached");
+  }
+
+  RewriteLog &log;
+};
+
+// Contract strict.
+void populateFoldCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
+void populateHoistCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
+void populateSinkCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
+
+/// Merges equal conversions of one value within a phase; true if it did.
+bool shareCasts(func::FuncOp func, RewriteLog &log);
+
+// Contract precise.
+void populateDropRoundingPatterns(RewritePatternSet &patterns, RewriteLog &log);
+void populateMatmulOperandPatterns(RewritePatternSet &patterns,
+                                   RewriteLog &log);
+
+//===----------------------------------------------------------------------===//
+// Shared by the patterns
+//===----------------------------------------------------------------------===//
+
+/// True for a conversion between float types that can change a value.
+bool isNarrowing(CastOp cast);
+
+/// True for a conversion between float types that changes no value.
+bool isWidening(CastOp cast);
+
+/// True if each float constant among the operator's arguments is a value of
+/// `elementType`: a filler of pad or masked_fill survives the conversion.
+bool hasExactFillers(Operation *op, Type elementType);
+
+/// True if an argument names a dtype, so that operands do not decide the result.
+bool namesDtype(Operation *op);
+
+/// The type that a reader would get of `op` computed in `elementType`.
+RankedTensorType resultIn(Operation *op, Type elementType);
+
+/// "f32 to bf16".
+std::string describe(CastOp cast);
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_CASTS_CASTPATTERNS_H

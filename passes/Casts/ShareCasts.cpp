@@ -1,0 +1,61 @@
+//===- ShareCasts.cpp - one conversion for all readers --------------------===//
+//
+// Only within a phase: a conversion shared by forward and backward would have to
+// be kept from one to the other, also where its source is alive anyway.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Casts/CastPatterns.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+
+namespace {
+struct CastKey {
+  Value input;
+  Type to;
+  bool backward;
+  Attribute recompute; ///< a checkpointed region repeats its own conversions
+
+  bool operator==(const CastKey &other) const {
+    return input == other.input && to == other.to &&
+           backward == other.backward && recompute == other.recompute;
+  }
+};
+
+struct CastKeyInfo {
+  static CastKey getEmptyKey() {
+    return {DenseMapInfo<Value>::getEmptyKey(), {}, false, {}};
+  }
+  static CastKey getTombstoneKey() {
+    return {DenseMapInfo<Value>::getTombstoneKey(), {}, false, {}};
+  }
+  static unsigned getHashValue(const CastKey &key) {
+    return llvm::hash_combine(key.input, key.to, key.backward, key.recompute);
+  }
+  static bool isEqual(const CastKey &a, const CastKey &b) { return a == b; }
+};
+} // namespace
+
+bool mlir::mp::shareCasts(func::FuncOp func, RewriteLog &log) {
+  llvm::DenseMap<CastKey, CastOp, CastKeyInfo> first;
+  bool changed = false;
+  for (CastOp cast : llvm::make_early_inc_range(func.getOps<CastOp>())) {
+    CastKey key{cast.getInput(), cast.getTo(), isBackward(cast),
+                cast->getAttr(MPDialect::kRecomputeAttrName)};
+    auto [it, isNew] = first.try_emplace(key, cast);
+    if (isNew)
+      continue;
+    CastOp kept = it->second;
+    if (!log.apply(Rule::ShareEqualCasts, cast,
+                   describe(cast) + " of the same value exists"))
+      return changed;
+    // A user's rounding stays a user's, also for autocast's readers.
+    if (cast.getOrigin() == CastOrigin::user)
+      kept.setOriginAttr(cast.getOriginAttr());
+    cast.replaceAllUsesWith(kept.getOutput());
+    cast.erase();
+    changed = true;
+  }
+  return changed;
+}

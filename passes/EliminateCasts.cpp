@@ -1,0 +1,53 @@
+//===- EliminateCasts.cpp - mp-eliminate-casts ----------------------------===//
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Casts/CastPatterns.h"
+#include "passes/Passes.h"
+
+namespace mlir::mp {
+#define GEN_PASS_DEF_ELIMINATECASTS
+#include "passes/Passes.h.inc"
+} // namespace mlir::mp
+
+using namespace mlir;
+using namespace mlir::mp;
+
+namespace {
+struct EliminateCasts : mp::impl::EliminateCastsBase<EliminateCasts> {
+  using EliminateCastsBase::EliminateCastsBase;
+
+  void runOnOperation() override {
+    RewriteLog log(getOperation(), getArgument());
+    // Sharing two conversions can leave one reader where there were two, which
+    // lets a pattern match; patterns can make two conversions equal.
+    bool changed = true;
+    while (changed) {
+      if (failed(applyPatterns(log)))
+        return signalPassFailure();
+      changed = shareCasts(getOperation(), log);
+    }
+    log.commit();
+    if (log.numApplied() == 0)
+      markAllAnalysesPreserved();
+  }
+
+private:
+  LogicalResult applyPatterns(RewriteLog &log) {
+    RewritePatternSet patterns(&getContext());
+    populateFoldCastPatterns(patterns, log);
+    populateHoistCastPatterns(patterns, log);
+    populateSinkCastPatterns(patterns, log);
+    if (numerics == Numerics::Precise) {
+      populateDropRoundingPatterns(patterns, log);
+      populateMatmulOperandPatterns(patterns, log);
+    }
+    // Folding would change casts behind the log's back.
+    GreedyRewriteConfig config;
+    config.enableFolding(false)
+        .enableConstantCSE(false)
+        .setUseTopDownTraversal()
+        .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    return applyPatternsGreedily(getOperation(), std::move(patterns), config);
+  }
+};
+} // namespace

@@ -1,0 +1,86 @@
+//===- Lower.cpp - mp-lower -----------------------------------------------===//
+
+#include "dialect/Graph/Graph.h"
+#include "dialect/IR/MPOps.h"
+#include "passes/Passes.h"
+
+namespace mlir::mp {
+#define GEN_PASS_DEF_LOWER
+#include "passes/Passes.h.inc"
+} // namespace mlir::mp
+
+using namespace mlir;
+using namespace mlir::mp;
+
+/// The operands of a matrix product in the framework's order.
+static SmallVector<Value> frameworkOperands(Operation *op) {
+  auto matmul = dyn_cast<MatmulOp>(op);
+  if (!matmul)
+    return SmallVector<Value>(op->getOperands());
+  SmallVector<Value> operands;
+  if (matmul.getBias())
+    operands.push_back(matmul.getBias());
+  operands.append({matmul.getLhs(), matmul.getRhs()});
+  return operands;
+}
+
+/// The overloads `dtype` of mm and its kin name the result type.
+static DictionaryAttr frameworkArgs(Operation *op, StringRef callee) {
+  if (!callee.ends_with(".dtype") || !isa<MatmulOp>(op))
+    return op->getAttrOfType<DictionaryAttr>("args");
+  Builder builder(op->getContext());
+  Type type = cast<MatmulOp>(op).getOutput().getType().getElementType();
+  return builder.getDictionaryAttr(
+      builder.getNamedAttr("out_dtype", TypeAttr::get(type)));
+}
+
+static void copyDiscardable(Operation *from, Operation *to) {
+  for (NamedAttribute attr : from->getDiscardableAttrs())
+    if (!attr.getName().strref().starts_with("mp.narrowing") &&
+        attr.getName() != "mp.widening_origin")
+      to->setDiscardableAttr(attr.getName(), attr.getValue());
+}
+
+namespace {
+struct Lower : mp::impl::LowerBase<Lower> {
+  void runOnOperation() override {
+    Block &body = getOperation().getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+      if (auto round = dyn_cast<RoundOp>(op))
+        lowerRounding(round);
+      else if (!isa<AtenOp, CastOp>(op) && !frameworkCallee(&op).empty())
+        lowerOperator(&op);
+    }
+  }
+
+private:
+  static void lowerOperator(Operation *op) {
+    OpBuilder builder(op);
+    StringRef callee = frameworkCallee(op);
+    auto aten = AtenOp::create(builder, op->getLoc(), op->getResultTypes(),
+                               callee, frameworkOperands(op),
+                               frameworkArgs(op, callee),
+                               /*effects=*/false);
+    copyDiscardable(op, aten);
+    op->replaceAllUsesWith(aten);
+    op->erase();
+  }
+
+  static void lowerRounding(RoundOp op) {
+    OpBuilder builder(op);
+    auto where = op->getAttrOfType<LocationAttr>("mp.narrowing");
+    auto origin = op->getAttrOfType<CastOriginAttr>("mp.widening_origin");
+    auto narrowing = CastOp::create(
+        builder, where ? Location(where) : derivedLocation(op.getLoc()),
+        op.getInput(), op.getFormat(), op.getOrigin());
+    auto widening = CastOp::create(
+        builder, op.getLoc(), narrowing.getOutput(),
+        op.getOutput().getType().getElementType(),
+        origin ? origin.getValue() : op.getOrigin());
+    copyDiscardable(op, narrowing);
+    copyDiscardable(op, widening);
+    op.replaceAllUsesWith(widening.getOutput());
+    op.erase();
+  }
+};
+} // namespace

@@ -1,0 +1,24 @@
+//===- Passes.h - passes of mpopt ------------------------------*- C++ -*-===//
+
+#ifndef MP_PASSES_PASSES_H
+#define MP_PASSES_PASSES_H
+
+#include "dialect/IR/MPDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::mp {
+
+/// The numerics contract of a graph.
+enum class Numerics {
+  Strict,  ///< bit-identical to the traced graph
+  Precise, ///< may drop roundings that autocast inserted
+};
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_PASSES_H

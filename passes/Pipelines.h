@@ -1,0 +1,34 @@
+//===- Pipelines.h - named sequences of passes -----------------*- C++ -*-===//
+
+#ifndef MP_PASSES_PIPELINES_H
+#define MP_PASSES_PIPELINES_H
+
+#include "mlir/Pass/PassOptions.h"
+#include "passes/Passes.h"
+
+namespace mlir::mp {
+
+/// Options of mp-default.
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<Numerics> numerics{
+      *this, "numerics",
+      llvm::cl::desc("contract that rewrites must keep"),
+      llvm::cl::init(Numerics::Precise),
+      llvm::cl::values(
+          clEnumValN(Numerics::Strict, "strict",
+                     "bit-identical to the traced graph"),
+          clEnumValN(Numerics::Precise, "precise",
+                     "may also drop roundings that autocast inserted"))};
+  ListOption<std::string> disable{
+      *this, "disable", llvm::cl::desc("passes to leave out, by name")};
+};
+
+/// Appends the default pipeline to `pm`, which runs on modules.
+void buildDefaultPipeline(OpPassManager &pm, const PipelineOptions &options);
+
+/// Registers mp-default.
+void registerPipelines();
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_PIPELINES_H

@@ -1,0 +1,105 @@
+//===- Raise.cpp - mp-raise -----------------------------------------------===//
+
+#include "dialect/Graph/Graph.h"
+#include "dialect/IR/MPOps.h"
+#include "passes/Passes.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace mlir::mp {
+#define GEN_PASS_DEF_RAISE
+#include "passes/Passes.h.inc"
+} // namespace mlir::mp
+
+using namespace mlir;
+using namespace mlir::mp;
+
+static void copyDiscardable(Operation *from, Operation *to) {
+  for (NamedAttribute attr : from->getDiscardableAttrs())
+    to->setDiscardableAttr(attr.getName(), attr.getValue());
+}
+
+template <typename Op>
+static Operation *raiseWhole(AtenOp op, OpBuilder &builder) {
+  return Op::create(builder, op.getLoc(), op.getResultTypes(),
+                    op.getOperands(), op.getArgsAttr());
+}
+
+/// mm and bmm are (lhs, rhs), addmm and baddbmm are (bias, lhs, rhs).
+static Operation *raiseMatmul(AtenOp op, OpBuilder &builder) {
+  unsigned operands = llvm::StringSwitch<unsigned>(op.getCallee())
+                          .Cases({"aten.mm.default", "aten.bmm.default"}, 2)
+                          .Cases({"aten.addmm.default", "aten.baddbmm.default"},
+                                 3)
+                          .Default(0);
+  // beta and alpha scale the bias and the product: leave those forms alone.
+  if (operands == 0 || op->getNumOperands() != operands || op.getArgs())
+    return nullptr;
+  auto isFloat = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && isa<FloatType>(tensor.getElementType());
+  };
+  if (!llvm::all_of(op->getOperandTypes(), isFloat))
+    return nullptr;
+  Value bias = operands == 3 ? op->getOperand(0) : Value();
+  return MatmulOp::create(builder, op.getLoc(), op->getResult(0).getType(),
+                          op->getOperand(operands - 2),
+                          op->getOperand(operands - 1), bias,
+                          /*args=*/DictionaryAttr());
+}
+
+static Operation *raised(AtenOp op, OpBuilder &builder) {
+#define MP_RAISED_OP(CLASS, CALLEE, RESULTS)                                   \
+  if (op.getCallee() == CALLEE && op->getNumResults() == RESULTS)              \
+    return raiseWhole<CLASS>(op, builder);
+#include "dialect/IR/RaisedOps.def"
+  return raiseMatmul(op, builder);
+}
+
+namespace {
+struct Raise : mp::impl::RaiseBase<Raise> {
+  void runOnOperation() override {
+    for (AtenOp op :
+         llvm::make_early_inc_range(getOperation().getOps<AtenOp>()))
+      raiseOperator(op);
+    for (CastOp op :
+         llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
+      raiseRounding(op);
+  }
+
+private:
+  static void raiseOperator(AtenOp op) {
+    if (op.getEffects())
+      return;
+    OpBuilder builder(op);
+    Operation *raisedOp = raised(op, builder);
+    if (!raisedOp)
+      return;
+    copyDiscardable(op, raisedOp);
+    op->replaceAllUsesWith(raisedOp);
+    op->erase();
+  }
+
+  /// A user's narrowing that only one widening reads is one meant rounding.
+  static void raiseRounding(CastOp widening) {
+    auto narrowing = widening.getInput().getDefiningOp<CastOp>();
+    if (!narrowing || narrowing.getOrigin() != CastOrigin::user ||
+        !narrowing->hasOneUse() || narrowing.isExact() ||
+        narrowing.getInput().getType() != widening.getType() ||
+        !isExactConversion(narrowing.getTo(), widening.getTo()) ||
+        isBackward(narrowing) != isBackward(widening))
+      return;
+    OpBuilder builder(widening);
+    auto round = RoundOp::create(
+        builder, widening.getLoc(), widening.getType(), narrowing.getInput(),
+        TypeAttr::get(narrowing.getTo()), narrowing.getOriginAttr());
+    copyDiscardable(widening, round);
+    // mp-lower gives both conversions back, each as the node that it was.
+    round->setDiscardableAttr("mp.narrowing",
+                              LocationAttr(narrowing.getLoc()));
+    round->setDiscardableAttr("mp.widening_origin", widening.getOriginAttr());
+    widening.replaceAllUsesWith(round.getOutput());
+    widening.erase();
+    narrowing.erase();
+  }
+};
+} // namespace

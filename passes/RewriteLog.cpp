@@ -1,0 +1,97 @@
+//===- RewriteLog.cpp - the record of what a pass changed -----------------===//
+
+#include "passes/RewriteLog.h"
+#include "dialect/Graph/Graph.h"
+#include "dialect/IR/MPDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::mp;
+
+namespace {
+struct RuleRow {
+  StringRef name, contract, text;
+};
+} // namespace
+
+static const RuleRow &row(Rule rule) {
+  static const RuleRow rows[] = {
+#define MP_RULE(ID, NAME, CONTRACT, TEXT) {NAME, CONTRACT, TEXT},
+#include "passes/Rules.def"
+  };
+  return rows[static_cast<int>(rule)];
+}
+
+StringRef mlir::mp::ruleName(Rule rule) { return row(rule).name; }
+StringRef mlir::mp::ruleContract(Rule rule) { return row(rule).contract; }
+StringRef mlir::mp::ruleText(Rule rule) { return row(rule).text; }
+
+static ArrayRef<Attribute> existingRecord(func::FuncOp func) {
+  auto record = func->getAttrOfType<ArrayAttr>(MPDialect::kRewritesAttrName);
+  return record ? record.getValue() : ArrayRef<Attribute>();
+}
+
+/// Rewrites that earlier passes applied count against the same limit.
+static int64_t appliedBefore(func::FuncOp func) {
+  return llvm::count_if(existingRecord(func), [](Attribute attr) {
+    auto entry = cast<DictionaryAttr>(attr);
+    auto status = entry.getAs<StringAttr>("status");
+    return status && status.getValue() == "applied";
+  });
+}
+
+RewriteLog::RewriteLog(func::FuncOp func, StringRef pass)
+    : func(func), pass(pass), budget(std::numeric_limits<int64_t>::max()) {
+  if (auto limit =
+          func->getAttrOfType<IntegerAttr>(MPDialect::kRewriteLimitAttrName))
+    budget = std::max<int64_t>(limit.getInt() - appliedBefore(func), 0);
+}
+
+bool RewriteLog::apply(Rule rule, Operation *op, const Twine &why) {
+  if (applied == budget)
+    return false;
+  ++applied;
+  record(rule, op, why, /*isApplied=*/true);
+  return true;
+}
+
+void RewriteLog::miss(Rule rule, Operation *op, const Twine &why) {
+  int64_t key = stemOf(op->getLoc());
+  if (missed.insert({static_cast<int>(rule), key}).second)
+    record(rule, op, why, /*isApplied=*/false);
+}
+
+void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
+                        bool isApplied) {
+  std::string text = why.str();
+  Location loc = op->getLoc();
+  auto opts = remark::RemarkOpts::name(ruleName(rule)).category(pass);
+  if (isApplied)
+    remark::passed(loc, opts) << text;
+  else
+    remark::missed(loc, opts) << text;
+
+  Builder b(func.getContext());
+  NamedAttrList entry;
+  entry.append("contract", b.getStringAttr(ruleContract(rule)));
+  entry.append("module", b.getStringAttr(modulePathOf(loc)));
+  entry.append("node", b.getI64IntegerAttr(stemOf(loc)));
+  entry.append("op", b.getStringAttr(op->getName().getStringRef()));
+  entry.append("rule", b.getStringAttr(ruleName(rule)));
+  entry.append("status", b.getStringAttr(isApplied ? "applied" : "missed"));
+  entry.append("why", b.getStringAttr(text));
+  entries.push_back(entry.getDictionary(func.getContext()));
+}
+
+void RewriteLog::commit() {
+  if (entries.empty())
+    return;
+  SmallVector<Attribute> all(existingRecord(func));
+  all.append(entries);
+  entries.clear();
+  func->setAttr(MPDialect::kRewritesAttrName,
+                ArrayAttr::get(func.getContext(), all));
+}

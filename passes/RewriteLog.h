@@ -1,0 +1,61 @@
+//===- RewriteLog.h - the record of what a pass changed --------*- C++ -*-===//
+//
+// Every rewrite asks the log first and is refused once the function's rewrite
+// limit is reached (that is how a bisection finds the one that moved a result).
+// Each entry becomes a remark and a dictionary in the function's `mp.rewrites`:
+//
+//   {rule = "hoist-narrowing", contract = "strict", status = "applied",
+//    node = 12 : i64, op = "mp.cast", module = "layers.0", why = "..."}
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_PASSES_REWRITELOG_H
+#define MP_PASSES_REWRITELOG_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mlir::mp {
+
+enum class Rule {
+#define MP_RULE(ID, NAME, CONTRACT, TEXT) ID,
+#include "passes/Rules.def"
+};
+
+/// Name, contract and text of a rule, as in Rules.def.
+llvm::StringRef ruleName(Rule rule);
+llvm::StringRef ruleContract(Rule rule);
+llvm::StringRef ruleText(Rule rule);
+
+class RewriteLog {
+public:
+  /// `pass` is the argument of the pass, the category of its remarks.
+  RewriteLog(func::FuncOp func, llvm::StringRef pass);
+
+  /// Records that `rule` is about to change `op`. False, and no record, when
+  /// the rewrite limit is reached: then the caller must change nothing.
+  [[nodiscard]] bool apply(Rule rule, Operation *op, const llvm::Twine &why);
+
+  /// Records once that `rule` could not be applied to `op`, and why.
+  void miss(Rule rule, Operation *op, const llvm::Twine &why);
+
+  /// Number of rewrites applied through this log.
+  int64_t numApplied() const { return applied; }
+
+  /// Appends the record to the function. Call at the end of the pass.
+  void commit();
+
+private:
+  void record(Rule rule, Operation *op, const llvm::Twine &why, bool isApplied);
+
+  func::FuncOp func;
+  llvm::StringRef pass;
+  SmallVector<Attribute> entries;
+  llvm::DenseSet<std::pair<int, int64_t>> missed;
+  int64_t applied = 0;
+  int64_t budget;
+};
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_REWRITELOG_H
