@@ -103,9 +103,10 @@ std::string mlir::mp::reasonToKeep(CastOp cast) {
   else
     why += "; exact, changes no value";
   Operation *producer = throughViews(cast.getInput()).getDefiningOp();
-  if (isFusible(producer))
+  // Other conversions are part of some kernel themselves: name a real one.
+  if (isFusible(producer) && !isa<CastOp>(producer))
     why += "; inside the kernel of " + nameOf(producer);
-  else if (isFusible(reader))
+  else if (isFusible(reader) && !isa<CastOp>(reader))
     why += "; inside the kernel of " + nameOf(reader);
   return why;
 }

@@ -5,6 +5,7 @@
 #include "dialect/IR/MPDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <limits>
 
@@ -89,9 +90,11 @@ void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
 void RewriteLog::commit() {
   if (entries.empty())
     return;
-  SmallVector<Attribute> all(existingRecord(func));
-  all.append(entries);
+  // Running a pass again on its own result finds the same things to say.
+  ArrayRef<Attribute> existing = existingRecord(func);
+  llvm::SetVector<Attribute> all(existing.begin(), existing.end());
+  all.insert(entries.begin(), entries.end());
   entries.clear();
   func->setAttr(MPDialect::kRewritesAttrName,
-                ArrayAttr::get(func.getContext(), all));
+                ArrayAttr::get(func.getContext(), all.getArrayRef()));
 }
