@@ -36,7 +36,7 @@ def check_arguments(name: str, summary: str) -> None:
 
 def fill(template: str, names: dict[str, str]) -> str:
     """Returns the template's text with each @key@ replaced."""
-    text = (TEMPLATES / template).read_text()
+    text = (TEMPLATES / f"{template}.in").read_text()
     return re.sub(r"@(\w+)@", lambda found: names[found[1]], text)
 
 
