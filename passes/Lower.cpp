@@ -3,6 +3,7 @@
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/MPOps.h"
 #include "passes/Passes.h"
+#include "passes/Promotion.h"
 
 namespace mlir::mp {
 #define GEN_PASS_DEF_LOWER
@@ -51,6 +52,11 @@ struct Lower : mp::impl::LowerBase<Lower> {
       else if (!isa<AtenOp, CastOp>(op) && !frameworkCallee(&op).empty())
         lowerOperator(&op);
     }
+    for (AtenOp op : getOperation().getOps<AtenOp>())
+      makePromotionImplicit(op);
+    for (CastOp op : llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
+      if (op.getOrigin() == CastOrigin::promotion && op->use_empty())
+        op->erase();
   }
 
 private:

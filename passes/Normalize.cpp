@@ -3,6 +3,7 @@
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/MPOps.h"
 #include "passes/Passes.h"
+#include "passes/Promotion.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace mlir::mp {
@@ -49,6 +50,8 @@ struct Normalize : mp::impl::NormalizeBase<Normalize> {
     for (AtenOp op :
          llvm::make_early_inc_range(getOperation().getOps<AtenOp>()))
       normalize(op);
+    for (AtenOp op : getOperation().getOps<AtenOp>())
+      makePromotionExplicit(op);
   }
 
 private:

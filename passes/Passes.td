@@ -19,10 +19,10 @@ def Normalize : Pass<"mp-normalize", "::mlir::func::FuncOp"> {
   let summary = "Turn each spelling of a conversion into mp.cast";
   let description = [{
     `aten.to.dtype`, `aten._to_copy`, `aten.type_as` and
-    `prims.convert_element_type` become `mp.cast`; an operator that widens an
-    operand by an implicit promotion is left alone, for the framework computes
-    it the same way. Operations without a node number get one, so that records
-    can name them. No value changes in any bit.
+    `prims.convert_element_type` become `mp.cast`, and a pointwise operator that
+    widens an operand by itself gets that conversion as a cast of origin
+    `promotion`. Operations without a node number get one, so that records can
+    name them. No value changes in any bit.
 
     Example: test/Passes/Examples/normalize.mlir
   }];
@@ -45,7 +45,8 @@ def Lower : Pass<"mp-lower", "::mlir::func::FuncOp"> {
   let summary = "Turn raised ops back into framework operators";
   let description = [{
     The inverse of `mp-raise`. `mp.round` becomes the narrowing and widening
-    conversions that it stands for.
+    conversions that it stands for, and a widening that an operator does by
+    itself becomes implicit again.
 
     Example: test/Passes/Examples/lower.mlir
   }];
