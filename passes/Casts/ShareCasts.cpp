@@ -41,6 +41,9 @@ bool mlir::mp::shareCasts(func::FuncOp func, RewriteLog &log) {
   llvm::DenseMap<CastKey, CastOp, CastKeyInfo> first;
   bool changed = false;
   for (CastOp cast : llvm::make_early_inc_range(func.getOps<CastOp>())) {
+    // An operator does its own promotion: there is no conversion to share.
+    if (cast.getOrigin() == CastOrigin::promotion)
+      continue;
     CastKey key{cast.getInput(), cast.getTo(), isBackward(cast),
                 cast->getAttr(MPDialect::kRecomputeAttrName)};
     auto [it, isNew] = first.try_emplace(key, cast);
