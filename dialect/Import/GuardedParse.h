@@ -1,0 +1,25 @@
+//===- GuardedParse.h - MLIR's parsers on untrusted input ------*- C++ -*-===//
+//
+// MLIR's parsers recurse as deep as the input nests and its bytecode reader
+// trusts some of what it reads. Here they run on a thread with a deep stack,
+// after a check of the nesting, and a fault in them becomes an error.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_DIALECT_IMPORT_GUARDEDPARSE_H
+#define MP_DIALECT_IMPORT_GUARDEDPARSE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace mlir::mp {
+
+/// Parses and verifies text or bytecode. The error is the first diagnostic.
+llvm::Expected<OwningOpRef<ModuleOp>>
+parseGuarded(std::unique_ptr<llvm::MemoryBuffer> buffer, MLIRContext *context);
+
+} // namespace mlir::mp
+
+#endif // MP_DIALECT_IMPORT_GUARDEDPARSE_H
