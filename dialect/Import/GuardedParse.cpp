@@ -57,6 +57,15 @@ static Error failure(StringRef path, const Twine &what) {
   return llvm::createStringError(llvm::errc::invalid_argument, path + ": " + what);
 }
 
+Error mlir::mp::checkNesting(const llvm::MemoryBuffer &text) {
+  size_t nesting = nestingOf(text.getBuffer());
+  if (nesting <= kMaxNesting)
+    return Error::success();
+  return ::failure(text.getBufferIdentifier(),
+                   "brackets are nested " + Twine(nesting) +
+                       " levels deep, more than any graph needs");
+}
+
 namespace {
 /// What a parse leaves behind, outside of the guarded thread's stack.
 struct Outcome {
@@ -95,11 +104,9 @@ Expected<OwningOpRef<ModuleOp>>
 mlir::mp::parseGuarded(std::unique_ptr<llvm::MemoryBuffer> buffer,
                        MLIRContext *context) {
   std::string path = buffer->getBufferIdentifier().str();
-  bool isText = !isBytecode(buffer->getMemBufferRef());
-  size_t nesting = isText ? nestingOf(buffer->getBuffer()) : 0;
-  if (nesting > kMaxNesting)
-    return ::failure(path, "brackets are nested " + Twine(nesting) +
-                               " levels deep, more than any graph needs");
+  if (!isBytecode(buffer->getMemBufferRef()))
+    if (Error error = checkNesting(*buffer))
+      return std::move(error);
 
   // Threads of the context would run outside of the guard.
   context->disableMultithreading();

@@ -16,6 +16,9 @@
 
 namespace mlir::mp {
 
+/// Fails if `text` nests deeper than any graph does.
+llvm::Error checkNesting(const llvm::MemoryBuffer &text);
+
 /// Parses and verifies text or bytecode. The error is the first diagnostic.
 llvm::Expected<OwningOpRef<ModuleOp>>
 parseGuarded(std::unique_ptr<llvm::MemoryBuffer> buffer, MLIRContext *context);

@@ -1,0 +1,41 @@
+//===- RegionGroups.h - like regions together ------------------*- C++ -*-===//
+//
+// A model repeats its layers: "layers.0.attn" to "layers.11.attn" tell the same
+// story. Regions whose paths differ in one number only and whose figures are
+// equal become one group, "layers.[0..11].attn".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_PASSES_REPORT_REGIONGROUPS_H
+#define MP_PASSES_REPORT_REGIONGROUPS_H
+
+#include "passes/Report/CastReport.h"
+
+namespace mlir::mp {
+
+struct RegionGroup {
+  std::string label;
+  std::vector<const RegionReport *> regions; ///< at least one
+  Change total;                              ///< over all regions
+};
+
+/// Applied rewrites of one rule.
+struct RuleGroup {
+  std::string rule, contract, why; ///< `why` of the first
+  int64_t count = 0;
+};
+
+/// Conversions that are left for one reason.
+struct LeftGroup {
+  const CastEntry *first = nullptr;
+  Tally total;
+};
+
+/// Groups regions that have a conversion or a rewrite, in graph order.
+std::vector<RegionGroup> groupRegions(const CastReport &report);
+std::vector<RuleGroup> groupRules(const RegionGroup &group);
+std::vector<LeftGroup> groupLeft(const RegionGroup &group);
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_REPORT_REGIONGROUPS_H

@@ -1,0 +1,85 @@
+//===- Help.cpp - subcommands and the help page ---------------------------===//
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include "tools/mpopt/Commands.h"
+
+using namespace mlir::mp;
+
+llvm::ArrayRef<Command> mlir::mp::commands() {
+  static const OptionSpec model{
+      "--model", "NAME", "program of a .pt2 file that holds several", {}};
+  static const OptionSpec numerics{"--numerics",
+                                   "strict|precise",
+                                   "contract of the passes (default precise)",
+                                   {"strict", "precise"}};
+  static const OptionSpec target{"--target",
+                                 "cpu|cuda",
+                                 "where the graph will run (default: as traced)",
+                                 {"cpu", "cuda"}};
+  static const std::vector<Command> list = {
+      {{"explain",
+        "Report the conversions of a graph before and after the passes, by\n"
+        "region, with the reason of each change and of each that is left.",
+        {"INPUT"},
+        {{"--format",
+          "text|json|html",
+          "what to print (default text)",
+          {"text", "json", "html"}},
+         {"-o", "FILE", "where to print it (default stdout)", {}},
+         numerics,
+         target,
+         model}},
+       runExplain},
+      {{"diff",
+        "Compare conversions, result types and bytes of two graphs by region.",
+        {"A", "B"},
+        {model}},
+       runDiff},
+      {{"check",
+        "Prove that the rewrites recorded in AFTER keep their contracts, given\n"
+        "the graph BEFORE them.",
+        {"BEFORE", "AFTER"},
+        {model}},
+       runCheck}};
+  return list;
+}
+
+void mlir::mp::printHelp(llvm::raw_ostream &os) {
+  os << "mpopt: a precision compiler for PyTorch graphs\n"
+        "\n"
+        "usage: mpopt COMMAND INPUT... [options]\n"
+        "       mpopt [passes] [options] INPUT        as mlir-opt\n"
+        "\n"
+        "commands (mpopt COMMAND --help has their options):\n"
+        "  explain INPUT          conversions before and after, and why\n"
+        "  diff A B               where two graphs differ in precision\n"
+        "  check BEFORE AFTER     prove the recorded rewrites\n"
+        "\n"
+        "inputs: .mlir, .mlirbc, .pt2 (torch.export.save), the JSON of an\n"
+        "  exported program, or a bundle (folder written with MPOPT_DUMP)\n"
+        "\n"
+        "passes and pipelines:\n"
+        "  --mp-default[=numerics=strict|precise]   the pipeline of the backend\n"
+        "  --mp-normalize --mp-raise --mp-eliminate-casts --mp-lower\n"
+        "  --canonicalize --cse ...                 --list-passes shows all\n"
+        "\n"
+        "common options:\n"
+        "  -o FILE                write there instead of to stdout\n"
+        "  --model NAME           program of a .pt2 file that holds several\n"
+        "  --emit-bytecode        write .mlirbc\n"
+        "  --mlir-print-debuginfo print module paths and source lines\n"
+        "  --help-hidden          every option of MLIR\n"
+        "\n"
+        "exit codes: 0 ok, 1 difference (diff) or violation (check), 2 bad usage,\n"
+        "  bad input or a failed pass\n";
+}
+
+int mlir::mp::reportError(const llvm::Twine &what) {
+  llvm::errs() << "mpopt: error: " << what << '\n';
+  return BadInput;
+}
+
+int mlir::mp::reportError(llvm::Error error) {
+  return reportError(llvm::toString(std::move(error)));
+}
