@@ -29,6 +29,12 @@ void buildDefaultPipeline(OpPassManager &pm, const PipelineOptions &options);
 /// Registers mp-default.
 void registerPipelines();
 
+/// The passes of a textual pipeline for modules, each as a pipeline of its own,
+/// so that a caller can run them one by one: "mp-default" gives
+/// "func.func(mp-normalize)", ... Fails with a message in `error`.
+FailureOr<std::vector<std::string>> splitPipeline(llvm::StringRef pipeline,
+                                                  std::string &error);
+
 } // namespace mlir::mp
 
 #endif // MP_PASSES_PIPELINES_H

@@ -55,7 +55,8 @@ namespace {
 class ModuleBuilder {
 public:
   ModuleBuilder(const Graph &graph, MLIRContext *context)
-      : graph(graph), builder(context), unknown(builder.getUnknownLoc()) {}
+      : graph(graph), builder(context), unknown(builder.getUnknownLoc()),
+        argsName(builder.getStringAttr("args")) {}
 
   OwningOpRef<ModuleOp> build();
 
@@ -65,12 +66,15 @@ private:
   Location parseSource(const Graph::Source &source);
   LogicalResult createFunction(ModuleOp module);
   LogicalResult createNode(int32_t node);
+  void setAttributes(OperationState &state, StringAttr callee,
+                     DictionaryAttr dict, bool hasEffects);
   LogicalResult createReturn();
   LogicalResult annotateSignature();
 
   const Graph &graph;
   OpBuilder builder;
   Location unknown;
+  StringAttr argsName;
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attrs;
   SmallVector<std::pair<OperationName, StringAttr>> targets;
@@ -144,6 +148,26 @@ LogicalResult ModuleBuilder::createFunction(ModuleOp module) {
   return success();
 }
 
+/// Properties are set directly: by name it would take as long as all the rest.
+void ModuleBuilder::setAttributes(OperationState &state, StringAttr callee,
+                                  DictionaryAttr dict, bool hasEffects) {
+  if (!callee) {
+    state.addAttributes(dict.getValue());
+    return;
+  }
+  auto &properties = state.getOrAddProperties<AtenOp::Properties>();
+  properties.callee = callee;
+  if (hasEffects)
+    properties.effects = builder.getUnitAttr();
+  for (NamedAttribute attr : dict) {
+    auto args = dyn_cast<DictionaryAttr>(attr.getValue());
+    if (args && attr.getName() == argsName)
+      properties.args = args;
+    else
+      state.attributes.append(attr);
+  }
+}
+
 LogicalResult ModuleBuilder::createNode(int32_t node) {
   auto [name, callee] = targets[graph.target[node]];
   int32_t source = graph.source[node];
@@ -161,13 +185,8 @@ LogicalResult ModuleBuilder::createNode(int32_t node) {
   for (int32_t i = node ? graph.resultEnd[node - 1] : 0;
        i != graph.resultEnd[node]; ++i)
     state.types.push_back(types[graph.resultTypes[i]]);
-  if (callee) {
-    auto &properties = state.getOrAddProperties<AtenOp::Properties>();
-    properties.callee = callee;
-    if (graph.flags[node] & Graph::Effects)
-      properties.effects = builder.getUnitAttr();
-  }
-  state.addAttributes(attrs[graph.attr[node]].getValue());
+  setAttributes(state, callee, attrs[graph.attr[node]],
+                graph.flags[node] & Graph::Effects);
   if (graph.flags[node] & Graph::Backward)
     state.addAttribute(MPDialect::kBackwardAttrName, builder.getUnitAttr());
   Operation *op = builder.create(state);

@@ -47,6 +47,9 @@ class Module:
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode."""
 
+def pipeline_passes(pipeline: str) -> list[str]:
+    """The passes of a pipeline, each as text that `Module.run` takes. Raises ValueError."""
+
 def op_kind(callee: str) -> str:
     """The kind of "aten.mm.default" in the operator table, "unknown" without a row."""
 

@@ -23,7 +23,7 @@ py::dict editsToPython(const Edits &edits, const Graph &graph);
 /// The list that `Module.rewrites` documents.
 py::list rewritesToPython(ModuleOp module);
 
-/// Adds the class Module.
+/// Adds the class Module and the functions about pipelines.
 void bindCompiler(py::module_ &m);
 
 } // namespace mlir::mp::python

@@ -160,6 +160,17 @@ private:
 } // namespace
 
 void mlir::mp::python::bindCompiler(py::module_ &m) {
+  m.def(
+      "pipeline_passes",
+      [](const std::string &pipeline) {
+        dialects(); // registers the passes
+        std::string error;
+        auto passes = splitPipeline(pipeline, error);
+        if (failed(passes))
+          throw py::value_error(error);
+        return *passes;
+      },
+      py::arg("pipeline"));
   py::class_<PyModule>(m, "Module")
       .def_static("parse", &PyModule::parse, py::arg("source"))
       .def_static(
