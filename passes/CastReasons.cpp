@@ -21,9 +21,14 @@ StringRef mlir::mp::stringifyCastRole(CastRole role) {
   llvm_unreachable("all roles are named");
 }
 
+/// Longer chains of views than this are not followed: a report must stay linear
+/// in the graph, and says "activation" of what it does not know.
+static constexpr unsigned kMaxViews = 32;
+
 static Value throughViews(Value value) {
-  while (auto op = value.getDefiningOp<PrecisionOpInterface>()) {
-    if (!op.isView() || op->getNumOperands() == 0)
+  for (unsigned views = 0; views != kMaxViews; ++views) {
+    auto op = value.getDefiningOp<PrecisionOpInterface>();
+    if (!op || !op.isView() || op->getNumOperands() == 0)
       break;
     value = op->getOperand(0);
   }
@@ -41,16 +46,23 @@ bool mlir::mp::isParameter(Value value) {
   return role && role.getValue() == "parameter";
 }
 
-/// True if the value reaches graph outputs only, through views and widenings.
+/// True if the value reaches graph outputs only, through views.
 static bool onlyReachesOutputs(Value value) {
-  return !value.use_empty() &&
-         llvm::all_of(value.getUsers(), [](Operation *user) {
-           if (isa<func::ReturnOp>(user))
-             return true;
-           auto view = dyn_cast<PrecisionOpInterface>(user);
-           return view && view.isView() && view->getNumResults() == 1 &&
-                  onlyReachesOutputs(view->getResult(0));
-         });
+  SmallVector<Value> pending = {value};
+  for (unsigned views = 0; !pending.empty(); ++views) {
+    Value next = pending.pop_back_val();
+    if (next.use_empty() || views == kMaxViews)
+      return false;
+    for (Operation *user : next.getUsers()) {
+      if (isa<func::ReturnOp>(user))
+        continue;
+      auto view = dyn_cast<PrecisionOpInterface>(user);
+      if (!view || !view.isView() || view->getNumResults() != 1)
+        return false;
+      pending.push_back(view->getResult(0));
+    }
+  }
+  return true;
 }
 
 CastRole mlir::mp::roleOf(CastOp cast) {
@@ -64,10 +76,20 @@ CastRole mlir::mp::roleOf(CastOp cast) {
   return CastRole::Activation;
 }
 
-/// The first operator that reads `value` through views; null for an output.
+/// The reader that comes first in the graph: the order of uses is not kept when
+/// a module is printed and read.
+static Operation *earliestUser(Value value) {
+  Operation *first = *value.user_begin();
+  for (Operation *user : value.getUsers())
+    if (user->isBeforeInBlock(first))
+      first = user;
+  return first;
+}
+
+/// The first operator that reads `value` through views; null if there is none.
 static Operation *firstReader(Value value) {
-  for (unsigned depth = 0; depth != 8 && !value.use_empty(); ++depth) {
-    Operation *user = *value.user_begin();
+  for (unsigned depth = 0; depth != kMaxViews && !value.use_empty(); ++depth) {
+    Operation *user = earliestUser(value);
     auto view = dyn_cast<PrecisionOpInterface>(user);
     if (!view || !view.isView() || view->getNumResults() == 0)
       return user;

@@ -18,14 +18,15 @@ struct EliminateCasts : mp::impl::EliminateCastsBase<EliminateCasts> {
 
   void runOnOperation() override {
     RewriteLog log(getOperation(), getArgument());
+    if (getOperation().isExternal())
+      return;
     // Sharing two conversions can leave one reader where there were two, which
     // lets a pattern match; patterns can make two conversions equal.
-    bool changed = true;
-    while (changed) {
+    shareCasts(getOperation(), log);
+    do {
       if (failed(applyPatterns(log)))
         return signalPassFailure();
-      changed = shareCasts(getOperation(), log);
-    }
+    } while (shareCasts(getOperation(), log));
     log.commit();
     if (log.numApplied() == 0)
       markAllAnalysesPreserved();

@@ -45,6 +45,8 @@ static void copyDiscardable(Operation *from, Operation *to) {
 namespace {
 struct Lower : mp::impl::LowerBase<Lower> {
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     Block &body = getOperation().getBody().front();
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
       if (auto round = dyn_cast<RoundOp>(op))

@@ -46,6 +46,8 @@ static CastOrigin originOf(AtenOp op) {
 namespace {
 struct Normalize : mp::impl::NormalizeBase<Normalize> {
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     numberNodes();
     for (AtenOp op :
          llvm::make_early_inc_range(getOperation().getOps<AtenOp>()))

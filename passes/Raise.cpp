@@ -24,6 +24,16 @@ static Operation *raiseWhole(AtenOp op, OpBuilder &builder) {
                     op.getOperands(), op.getArgsAttr());
 }
 
+/// True if the product and its two factors have the rank of the callee.
+static bool areMatrices(AtenOp op) {
+  int64_t rank = op.getCallee().contains("bmm") ? 3 : 2;
+  auto hasRank = [&](Value value) {
+    return cast<RankedTensorType>(value.getType()).getRank() == rank;
+  };
+  return hasRank(op->getResult(0)) &&
+         llvm::all_of(op->getOperands().take_back(2), hasRank);
+}
+
 /// mm and bmm are (lhs, rhs), addmm and baddbmm are (bias, lhs, rhs).
 static Operation *raiseMatmul(AtenOp op, OpBuilder &builder) {
   unsigned operands = llvm::StringSwitch<unsigned>(op.getCallee())
@@ -40,10 +50,19 @@ static Operation *raiseMatmul(AtenOp op, OpBuilder &builder) {
   };
   if (!llvm::all_of(op->getOperandTypes(), isFloat))
     return nullptr;
+  // A program traced under autocast, before its casts are in the graph, has
+  // matrix products whose types do not fit: leave them as they are.
+  auto elementType = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementType();
+  };
+  Value lhs = op->getOperand(operands - 2), rhs = op->getOperand(operands - 1);
+  if (op->getNumResults() != 1 || !isFloat(op->getResult(0).getType()) ||
+      elementType(lhs) != elementType(rhs) ||
+      elementType(lhs) != elementType(op->getResult(0)) || !areMatrices(op))
+    return nullptr;
   Value bias = operands == 3 ? op->getOperand(0) : Value();
   return MatmulOp::create(builder, op.getLoc(), op->getResult(0).getType(),
-                          op->getOperand(operands - 2),
-                          op->getOperand(operands - 1), bias,
+                          lhs, rhs, bias,
                           /*args=*/DictionaryAttr());
 }
 
@@ -79,14 +98,33 @@ private:
     op->erase();
   }
 
-  /// A user's narrowing that only one widening reads is one meant rounding.
+  /// True if `value`, perhaps seen through a view, is narrowed to `type` again.
+  static bool isNarrowedAgain(Value value, Type type) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (auto cast = dyn_cast<CastOp>(user))
+        return cast.getTo() == type;
+      auto precision = dyn_cast<PrecisionOpInterface>(user);
+      return precision && precision.isView() &&
+             llvm::any_of(user->getUsers(), [&](Operation *reader) {
+               auto cast = dyn_cast<CastOp>(reader);
+               return cast && cast.getTo() == type;
+             });
+    });
+  }
+
+  /// A user's narrowing that only the widening next to it reads is one meant
+  /// rounding. With ops between them, lowering would put a node elsewhere. Where
+  /// a reader narrows again, two of the three conversions can cancel.
   static void raiseRounding(CastOp widening) {
     auto narrowing = widening.getInput().getDefiningOp<CastOp>();
     if (!narrowing || narrowing.getOrigin() != CastOrigin::user ||
         !narrowing->hasOneUse() || narrowing.isExact() ||
         narrowing.getInput().getType() != widening.getType() ||
         !isExactConversion(narrowing.getTo(), widening.getTo()) ||
-        isBackward(narrowing) != isBackward(widening))
+        narrowing->getNextNode() != widening ||
+        narrowing->getDiscardableAttrDictionary() !=
+            widening->getDiscardableAttrDictionary() ||
+        isNarrowedAgain(widening.getOutput(), narrowing.getTo()))
       return;
     OpBuilder builder(widening);
     auto round = RoundOp::create(

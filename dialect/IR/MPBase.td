@@ -61,6 +61,6 @@ def MP_CastOriginAttr : EnumAttr<MP_Dialect, MP_CastOrigin, "origin"> {
 class MP_Op<string mnemonic, list<Trait> traits = []>
     : Op<MP_Dialect, mnemonic, traits>;
 
-def MP_FloatTensor : TensorOf<[AnyFloat]>;
+def MP_FloatTensor : RankedTensorOf<[AnyFloat]>;
 
 #endif // MP_BASE_TD

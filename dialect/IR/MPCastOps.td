@@ -25,8 +25,8 @@ def MP_CastOp : MP_Op<"cast", [Pure, SameOperandsAndResultShape,
     %1 = mp.cast %0 origin(user) : tensor<4xf32> to tensor<8xbf16>
     ```
   }];
-  let arguments = (ins AnyTensor:$input, MP_CastOriginAttr:$origin);
-  let results = (outs AnyTensor:$output);
+  let arguments = (ins AnyRankedTensor:$input, MP_CastOriginAttr:$origin);
+  let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = [{
     $input `origin` `` custom<Origin>($origin) attr-dict
     `:` type($input) `to` type($output)

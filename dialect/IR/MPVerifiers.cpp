@@ -1,6 +1,7 @@
 //===- MPVerifiers.cpp - one check for each constraint of the spec --------===//
 
 #include "dialect/IR/MPOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -20,11 +21,35 @@ LogicalResult RoundOp::verify() {
   return success();
 }
 
+/// The first "%k" in `attr` that names no operand, or -1.
+static int64_t findBadReference(Attribute attr, unsigned numOperands) {
+  int64_t bad = -1;
+  if (auto text = dyn_cast<StringAttr>(attr)) {
+    StringRef rest = text.getValue();
+    uint64_t k;
+    if (rest.consume_front("%") && !rest.getAsInteger(10, k) &&
+        k >= numOperands)
+      bad = k;
+  } else if (auto array = dyn_cast<ArrayAttr>(attr)) {
+    for (auto it = array.begin(); it != array.end() && bad < 0; ++it)
+      bad = findBadReference(*it, numOperands);
+  } else if (auto dict = dyn_cast<DictionaryAttr>(attr)) {
+    for (auto it = dict.begin(); it != dict.end() && bad < 0; ++it)
+      bad = findBadReference(it->getValue(), numOperands);
+  }
+  return bad;
+}
+
 LogicalResult AtenOp::verify() {
   // aten_c1: namespace, operator and overload.
   if (getCallee().count('.') < 1)
     return emitOpError("callee '")
            << getCallee() << "' must name an overload, as in aten.mm.default";
+  // aten_c2: arguments refer to operands that exist.
+  if (DictionaryAttr args = getArgsAttr())
+    if (int64_t k = findBadReference(args, getNumOperands()); k >= 0)
+      return emitOpError("args refer to operand %")
+             << k << ", of " << getNumOperands();
   return success();
 }
 
@@ -39,6 +64,17 @@ LogicalResult MatmulOp::verify() {
   if (!isExactConversion(lhs, out))
     return emitOpError("result element type ")
            << out << " does not hold the operands' " << lhs;
+  // matmul_c3: matrices, or batches of matrices.
+  int64_t rank = getLhs().getType().getRank();
+  if ((rank != 2 && rank != 3) || getRhs().getType().getRank() != rank ||
+      getOutput().getType().getRank() != rank)
+    return emitOpError("operands and result must all have rank 2 or all 3");
+  // matmul_c4: the columns of one are the rows of the other.
+  int64_t columns = getLhs().getType().getDimSize(rank - 1);
+  int64_t rows = getRhs().getType().getDimSize(rank - 2);
+  if (failed(verifyCompatibleShape({columns}, {rows})))
+    return emitOpError("cannot multiply ")
+           << columns << " columns with " << rows << " rows";
   return success();
 }
 

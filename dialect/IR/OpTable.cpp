@@ -43,6 +43,10 @@ llvm::StringRef mlir::mp::stringifyOpKind(OpKind kind) {
     return "view";
   case OpKind::Movement:
     return "movement";
+  case OpKind::Gather:
+    return "gather";
+  case OpKind::Sign:
+    return "sign";
   case OpKind::Monotone:
     return "monotone";
   case OpKind::Pointwise:

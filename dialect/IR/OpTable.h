@@ -16,7 +16,9 @@ enum class OpKind {
   Unknown,     ///< no row: opaque, dtypes as traced
   View,        ///< renames elements of one operand; free
   Movement,    ///< copies elements of its operands
-  Monotone,    ///< commutes with rounding: relu, neg, abs, min, max
+  Gather,      ///< the same, but an integer or mask operand chooses which
+  Sign,        ///< changes sign bits only: neg, abs
+  Monotone,    ///< picks a value by order: relu, min, max
   Pointwise,   ///< elementwise arithmetic
   Reduction,   ///< sums and the like over some dimensions
   Scatter,     ///< accumulates into positions given by an index
@@ -52,13 +54,14 @@ llvm::StringRef stringifyOpKind(OpKind kind);
 llvm::StringRef stripOverload(llvm::StringRef callee);
 
 inline bool isDataMovementKind(OpKind kind) {
-  return kind == OpKind::View || kind == OpKind::Movement;
+  return kind == OpKind::View || kind == OpKind::Movement ||
+         kind == OpKind::Gather;
 }
 
 inline bool isRoundingObserverKind(OpKind kind) {
   return kind == OpKind::Compare || kind == OpKind::Index ||
          kind == OpKind::Rounding || kind == OpKind::Bitcast ||
-         kind == OpKind::Unknown;
+         kind == OpKind::Effect || kind == OpKind::Unknown;
 }
 
 /// True if a fuser computes the operation inside a generated kernel, so that
@@ -69,7 +72,8 @@ inline bool isFusibleKind(OpKind kind) {
          kind == OpKind::Softmax || kind == OpKind::Activation ||
          kind == OpKind::Loss || kind == OpKind::Compare ||
          kind == OpKind::Rounding || kind == OpKind::Creation ||
-         kind == OpKind::Random || kind == OpKind::Movement;
+         kind == OpKind::Random || kind == OpKind::Movement ||
+         kind == OpKind::Gather || kind == OpKind::Sign;
 }
 
 } // namespace mlir::mp

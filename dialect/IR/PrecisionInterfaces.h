@@ -8,8 +8,8 @@
 
 namespace mlir::mp {
 
-/// The floating-point tensor operands whose element type equals that of the
-/// first floating-point result, in order.
+/// The tensor operands whose element type equals that of the first result, in
+/// order. Empty if an operand of another type may carry values as well.
 llvm::SmallVector<unsigned> defaultValueOperands(Operation *op);
 
 } // namespace mlir::mp

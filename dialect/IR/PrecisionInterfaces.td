@@ -30,11 +30,20 @@ def MP_PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
         return $_op.getOpKind() == OpKind::View;
       }]>,
     InterfaceMethod<[{
-        True if rounding to a narrower format commutes with the operation: it
-        is monotone or odd, and computes no new values (relu, neg, min, max).
+        True if any rounding to a narrower float type commutes with the
+        operation bit for bit: it moves elements or changes their signs.
       }], "bool", "commutesWithRounding", (ins), [{}], [{
         return isDataMovementKind($_op.getOpKind()) ||
-               $_op.getOpKind() == OpKind::Monotone;
+               $_op.getOpKind() == OpKind::Sign;
+      }]>,
+    InterfaceMethod<[{
+        True if each result element is one of the operands' elements, chosen by
+        their order (relu, min, max). On values that the narrower type holds
+        such an operation gives the same bits in either type. Rounding first
+        can change the sign of a zero: relu of -1e-9 is +0, but f16 rounds it
+        to -0, which relu keeps.
+      }], "bool", "selectsByOrder", (ins), [{}], [{
+        return $_op.getOpKind() == OpKind::Monotone;
       }]>,
     InterfaceMethod<[{
         True if a rounding of this operand can decide a discrete result: a
@@ -46,7 +55,8 @@ def MP_PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
     InterfaceMethod<[{
         The operands that carry the numbers whose conversion commutes with a
         data movement or monotone operation. Indices, masks and sizes are not
-        among them.
+        among them. Empty if an operand of another type carries numbers too: then
+        the framework promotes, and the result type is not the operation's own.
       }], "::llvm::SmallVector<unsigned>", "getValueOperands", (ins), [{}], [{
         return defaultValueOperands($_op.getOperation());
       }]>

@@ -49,14 +49,24 @@ bool isNarrowing(CastOp cast);
 /// True for a conversion between float types that changes no value.
 bool isWidening(CastOp cast);
 
-/// True if each float constant among the operator's arguments is a value of
-/// `elementType`: a filler of pad or masked_fill survives the conversion.
+/// True if both belong to forward or both to backward, and to one checkpointed
+/// region. Across that border a rewrite could keep more bytes for backward, or
+/// round a value in one run of a region and not in the other.
+bool inSamePhase(Operation *a, Operation *b);
+
+/// True if replacing `from` by `to` would make a graph output share memory with
+/// an input or with another output, which it did not do before.
+bool wouldAlias(Value from, Value to);
+
+/// True if each constant among the operator's arguments that may become an
+/// element, a filler of pad or masked_fill, is a value of `elementType`.
 bool hasExactFillers(Operation *op, Type elementType);
 
 /// True if an argument names a dtype, so that operands do not decide the result.
 bool namesDtype(Operation *op);
 
-/// The type that a reader would get of `op` computed in `elementType`.
+/// The type that a reader would get of `op` computed in `elementType`; `op` has
+/// one result, a ranked tensor.
 RankedTensorType resultIn(Operation *op, Type elementType);
 
 /// "f32 to bf16".

@@ -1,5 +1,6 @@
 //===- CastUtils.cpp - shared by the cast patterns ------------------------===//
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Casts/CastPatterns.h"
 
 using namespace mlir;
@@ -18,12 +19,73 @@ bool mlir::mp::isWidening(CastOp cast) {
          cast.getFrom() != cast.getTo();
 }
 
+bool mlir::mp::inSamePhase(Operation *a, Operation *b) {
+  return isBackward(a) == isBackward(b) &&
+         a->getAttr(MPDialect::kRecomputeAttrName) ==
+             b->getAttr(MPDialect::kRecomputeAttrName);
+}
+
+/// Longer chains of views than this are taken for the worst case.
+static constexpr unsigned kMaxViews = 32;
+
+static bool isView(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  return precision && precision.isView() && op->getNumOperands() != 0;
+}
+
+/// True if `value`, or a view of it, is a graph output.
+static bool reachesOutput(Value value, Operation *except = nullptr) {
+  SmallVector<Value> pending = {value};
+  for (unsigned views = 0; !pending.empty();) {
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (isa<func::ReturnOp>(user))
+        return true;
+      if (user == except || !isView(user))
+        continue;
+      if (++views > kMaxViews)
+        return true;
+      pending.append(user->result_begin(), user->result_end());
+    }
+  }
+  return false;
+}
+
+bool mlir::mp::wouldAlias(Value from, Value to) {
+  if (!reachesOutput(from))
+    return false;
+  Value root = to;
+  for (unsigned views = 0;; ++views) {
+    Operation *op = root.getDefiningOp();
+    if (!op)
+      return true; // a graph input
+    if (!isView(op))
+      return reachesOutput(root);
+    if (views == kMaxViews)
+      return true;
+    root = op->getOperand(0);
+  }
+}
+
 static bool isValueOf(const llvm::APFloat &value, FloatType type) {
   llvm::APFloat converted = value;
   bool losesInfo = false;
   converted.convert(type.getFloatSemantics(),
                     llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return !losesInfo;
+}
+
+static bool isIntegerValueOf(const llvm::APInt &value, FloatType type) {
+  llvm::APFloat converted(type.getFloatSemantics());
+  return converted.convertFromAPInt(value, /*IsSigned=*/true,
+                                    llvm::APFloat::rmNearestTiesToEven) ==
+         llvm::APFloat::opOK;
+}
+
+/// "%2" of a tensor operand; a symbolic number could be any filler.
+static bool refersToTensor(Operation *op, StringRef reference) {
+  unsigned k = 0;
+  return reference.consume_front("%") && !reference.getAsInteger(10, k) &&
+         k < op->getNumOperands() && isa<TensorType>(op->getOperand(k).getType());
 }
 
 bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
@@ -35,6 +97,14 @@ bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
   args.walk([&](FloatAttr filler) {
     exact &= isValueOf(filler.getValue(), type);
   });
+  // Other integers are sizes, dimensions and positions.
+  for (StringRef name : {"value", "other", "self", "fill_value"}) {
+    Attribute filler = args.get(name);
+    if (auto number = dyn_cast_if_present<IntegerAttr>(filler))
+      exact &= isIntegerValueOf(number.getValue(), type);
+    if (auto reference = dyn_cast_if_present<StringAttr>(filler))
+      exact &= refersToTensor(op, reference.getValue());
+  }
   return exact;
 }
 

@@ -1,42 +1,72 @@
 //===- DropRoundings.cpp - roundings that autocast inserted ---------------===//
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Casts/CastPatterns.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace mlir::mp;
 
+/// Movement chains are short; more operators are not worth the search.
+static constexpr unsigned kMaxMoved = 64;
+
 /// True if a reader that can tell a rounded value from an unrounded one is
-/// reached from `value` through data movement.
-static bool isObserved(Value value, unsigned depth = 0) {
-  // Movement chains are short; a longer one is not worth the search.
-  if (depth > 8)
-    return true;
-  for (OpOperand &use : value.getUses()) {
-    auto reader = dyn_cast<PrecisionOpInterface>(use.getOwner());
-    if (!reader)
-      continue; // a graph output, of a type that does not change
-    if (reader.observesRounding(use.getOperandNumber()))
-      return true;
-    if (!reader.commutesWithRounding())
-      continue;
-    for (Value result : reader->getResults())
-      if (isObserved(result, depth + 1))
+/// reached from `value` through operators that pass its elements on.
+static bool isObserved(Value value) {
+  SmallVector<Value> pending = {value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    for (OpOperand &use : pending.pop_back_val().getUses()) {
+      if (isa<func::ReturnOp>(use.getOwner()))
+        continue; // a graph output, of a type that does not change
+      auto reader = dyn_cast<PrecisionOpInterface>(use.getOwner());
+      if (!reader || reader.observesRounding(use.getOperandNumber()))
         return true;
+      if (!reader.commutesWithRounding() && !reader.selectsByOrder())
+        continue;
+      if (!seen.insert(reader).second)
+        continue;
+      if (seen.size() > kMaxMoved)
+        return true;
+      pending.append(reader->result_begin(), reader->result_end());
+    }
+  }
+  return false;
+}
+
+static bool isLater(Operation *op, CastOp than) {
+  return !isa<func::ReturnOp>(op) && !inSamePhase(op, than);
+}
+
+/// True if a later phase reads `value` or what it could compute again from it:
+/// then it is the narrow value that is worth keeping until there.
+static bool isKeptFor(Value value, CastOp narrowing) {
+  SmallVector<Value> pending = {value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (isLater(user, narrowing) || seen.size() > kMaxMoved)
+        return true;
+      auto reader = dyn_cast<PrecisionOpInterface>(user);
+      if (reader && (reader.isView() || isFusibleKind(reader.getOpKind())) &&
+          seen.insert(user).second)
+        pending.append(user->result_begin(), user->result_end());
+    }
   }
   return false;
 }
 
 /// True if dropping would make forward keep a wide value for backward where it
-/// kept a narrow one.
+/// could keep a narrow one and widen it there again.
 static bool lengthensLifetime(CastOp narrowing, ArrayRef<CastOp> widenings) {
-  if (isBackward(narrowing))
-    return false;
-  bool readInBackward = llvm::any_of(
-      widenings, [](CastOp widening) { return isBackward(widening); });
-  if (!readInBackward)
-    return false;
-  return llvm::none_of(narrowing.getInput().getUsers(),
-                       [](Operation *user) { return isBackward(user); });
+  bool isKept = llvm::any_of(widenings, [&](CastOp widening) {
+    return isLater(widening, narrowing) ||
+           isKeptFor(widening.getOutput(), narrowing);
+  });
+  return isKept &&
+         llvm::none_of(narrowing.getInput().getUsers(), [&](Operation *user) {
+           return isLater(user, narrowing);
+         });
 }
 
 namespace {
@@ -55,6 +85,8 @@ struct DropAutocastRounding : LoggedPattern<CastOp> {
       auto widening = dyn_cast<CastOp>(user);
       if (!widening || widening.getType() != op.getInput().getType())
         return rewriter.notifyMatchFailure(op, "a reader wants the half value");
+      if (!widening.isExact())
+        return rewriter.notifyMatchFailure(op, "two half types in one chain");
       widenings.push_back(widening);
     }
     if (widenings.empty())
@@ -84,6 +116,10 @@ private:
     if (llvm::any_of(widenings,
                      [](CastOp cast) { return isObserved(cast.getOutput()); }))
       return refuse("a comparison, index or integer conversion reads it");
+    if (llvm::any_of(widenings, [&](CastOp cast) {
+          return wouldAlias(cast.getOutput(), op.getInput());
+        }))
+      return refuse("an output would be no copy of its own");
     if (lengthensLifetime(op, widenings))
       return refuse("backward would keep " + describe(widenings.front()) +
                     " wide: saved bytes would grow");

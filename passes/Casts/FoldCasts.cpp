@@ -15,6 +15,8 @@ struct FoldSameType : LoggedPattern<CastOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getInput().getType() != op.getType())
       return rewriter.notifyMatchFailure(op, "types differ");
+    if (wouldAlias(op.getOutput(), op.getInput()))
+      return rewriter.notifyMatchFailure(op, "an output would be no copy");
     if (!log.apply(Rule::FoldSameType, op, describe(op)))
       return limitReached(op, rewriter);
     rewriter.replaceOp(op, op.getInput());
@@ -36,6 +38,8 @@ struct FoldExactRoundTrip : LoggedPattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "inner cast rounds");
     if (inner.getInput().getType() != op.getType())
       return rewriter.notifyMatchFailure(op, "does not go back to its type");
+    if (wouldAlias(op.getOutput(), inner.getInput()))
+      return rewriter.notifyMatchFailure(op, "an output would be no copy");
     if (!log.apply(Rule::FoldExactRoundTrip, op,
                    describe(inner) + " is exact and " + describe(op) +
                        " goes back"))
@@ -59,8 +63,11 @@ struct MergeAfterExact : LoggedPattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "inner cast rounds");
     if (inner.getInput().getType() == op.getType())
       return rewriter.notifyMatchFailure(op, "cancels, FoldExactRoundTrip");
-    if (isBackward(op) != isBackward(inner))
+    if (!inSamePhase(op, inner))
       return rewriter.notifyMatchFailure(op, "phases differ");
+    // -1 from i8 to ui8 is 255, through f32 it is whatever the machine does.
+    if (!isa<FloatType>(inner.getFrom()) && !isa<FloatType>(op.getTo()))
+      return rewriter.notifyMatchFailure(op, "from integer to integer");
     if (!log.apply(Rule::MergeAfterExact, op, describe(inner) + " is exact"))
       return limitReached(op, rewriter);
     rewriter.modifyOpInPlace(

@@ -14,6 +14,34 @@ static bool meetsWidening(Value value, Type elementType) {
          isExactConversion(inner.getFrom(), elementType);
 }
 
+/// The same, seen through views that the conversion can pass as well. A longer
+/// chain of views than this is not worth the search.
+static bool leadsToWidening(Value value, Type elementType, Operation *op) {
+  for (unsigned views = 0; views != 16; ++views) {
+    if (meetsWidening(value, elementType))
+      return true;
+    auto view = value.getDefiningOp<PrecisionOpInterface>();
+    if (!view || !view.isView() || view->getNumResults() != 1 ||
+        !isMemoryEffectFree(view) || !inSamePhase(view, op))
+      return false;
+    SmallVector<unsigned> operands = view.getValueOperands();
+    if (operands.size() != 1 || namesDtype(view))
+      return false;
+    value = view->getOperand(operands.front());
+  }
+  return false;
+}
+
+/// True if rounding to `type` before `moved` gives the same bits as after it.
+static bool commutes(PrecisionOpInterface moved, ArrayRef<unsigned> operands,
+                     FloatType type) {
+  if (moved.commutesWithRounding())
+    return true;
+  return moved.selectsByOrder() && llvm::all_of(operands, [&](unsigned i) {
+           return meetsWidening(moved->getOperand(i), type);
+         });
+}
+
 /// True if `value` has another conversion to `elementType` in the same phase.
 static bool meetsEqualCast(Value value, Type elementType, Operation *except) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -40,7 +68,8 @@ static bool growsUnderHoist(Operation *moved, unsigned operand) {
 namespace {
 
 /// cast(move(x) : A to B) -> move(cast(x : A to B)), where move copies or renames
-/// elements, or is monotone: rounding each element first gives the same bits.
+/// elements or changes their signs: rounding each first gives the same bits. Also
+/// over min, max and relu of values that B holds, which are not rounded at all.
 struct HoistNarrowing : LoggedPattern<CastOp> {
   using LoggedPattern::LoggedPattern;
 
@@ -51,17 +80,17 @@ struct HoistNarrowing : LoggedPattern<CastOp> {
     auto moved = op.getInput().getDefiningOp<PrecisionOpInterface>();
     if (!moved || moved->getNumResults() != 1 || !isMemoryEffectFree(moved))
       return rewriter.notifyMatchFailure(op, "operand is not a pure operator");
-    if (!moved.commutesWithRounding())
+    SmallVector<unsigned> operands = moved.getValueOperands();
+    if (operands.empty())
+      return rewriter.notifyMatchFailure(op, "no operand carries the values");
+    if (!commutes(moved, operands, cast<FloatType>(op.getTo())))
       return rewriter.notifyMatchFailure(op, "does not commute with rounding");
-    if (isBackward(op) != isBackward(moved))
+    if (!inSamePhase(op, moved))
       return rewriter.notifyMatchFailure(op, "phases differ");
     if (!moved->hasOneUse() && !moved.isView())
       return rewriter.notifyMatchFailure(op, "would be computed twice");
     if (namesDtype(moved) || !hasExactFillers(moved, op.getTo()))
       return rewriter.notifyMatchFailure(op, "a filler would be rounded");
-    SmallVector<unsigned> operands = moved.getValueOperands();
-    if (operands.empty())
-      return rewriter.notifyMatchFailure(op, "no operand carries the values");
     std::string why;
     if (!pays(op, moved, operands, why))
       return rewriter.notifyMatchFailure(op, "would not store fewer bytes");
@@ -78,7 +107,7 @@ private:
                    ArrayRef<unsigned> operands, std::string &why) {
     std::string name = frameworkCallee(moved).str();
     if (llvm::any_of(operands, [&](unsigned i) {
-          return meetsWidening(moved->getOperand(i), op.getTo());
+          return leadsToWidening(moved->getOperand(i), op.getTo(), op);
         })) {
       why = describe(op) + " over " + name + " meets an exact widening";
       return true;

@@ -26,7 +26,7 @@ struct MatmulHalfOperands : LoggedPattern<MatmulOp> {
       return rewriter.notifyMatchFailure(op, "operands are not widened to f32");
     if (op.getBias())
       return rewriter.notifyMatchFailure(op, "bias would need the half type");
-    if (isBackward(lhs) != isBackward(op) || isBackward(rhs) != isBackward(op))
+    if (!inSamePhase(lhs, op) || !inSamePhase(rhs, op))
       return rewriter.notifyMatchFailure(op, "phases differ");
     auto func = op->getParentOfType<func::FuncOp>();
     if (!targetOf(func).hasHalfMatmulWithF32Result) {

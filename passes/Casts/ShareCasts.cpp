@@ -50,6 +50,8 @@ bool mlir::mp::shareCasts(func::FuncOp func, RewriteLog &log) {
     if (isNew)
       continue;
     CastOp kept = it->second;
+    if (wouldAlias(cast.getOutput(), kept.getOutput()))
+      continue; // two outputs would be one tensor
     if (!log.apply(Rule::ShareEqualCasts, cast,
                    describe(cast) + " of the same value exists"))
       return changed;

@@ -28,27 +28,35 @@ private:
                          PatternRewriter &rewriter) const {
     auto moved = dyn_cast<PrecisionOpInterface>(user);
     if (!moved || !moved.isDataMovement() || moved->getNumResults() != 1 ||
+        !isa<RankedTensorType>(moved->getResult(0).getType()) ||
         !isMemoryEffectFree(moved))
       return rewriter.notifyMatchFailure(op, "reader does not move data");
     if (moved.isView() && !meetsNarrowing(moved, op))
       return rewriter.notifyMatchFailure(op, "a view copies nothing");
-    if (isBackward(op) != isBackward(moved))
+    if (!inSamePhase(op, moved))
       return rewriter.notifyMatchFailure(op, "phases differ");
     if (namesDtype(moved) || !hasExactFillers(moved, op.getFrom()))
       return rewriter.notifyMatchFailure(op, "a filler would be rounded");
     SmallVector<unsigned> operands = moved.getValueOperands();
-    for (unsigned i : operands) {
-      auto other = moved->getOperand(i).getDefiningOp<CastOp>();
-      if (!other || !isWidening(other) || other.getFrom() != op.getFrom() ||
-          !other->hasOneUse())
+    if (operands.empty())
+      return rewriter.notifyMatchFailure(op, "operand types are mixed");
+    for (unsigned i : operands)
+      if (!isOnlyFor(moved->getOperand(i), moved, op.getFrom()))
         return rewriter.notifyMatchFailure(op, "an operand stays wide");
-    }
     if (!log.apply(Rule::SinkWidening, op,
                    describe(op) + " under " + frameworkCallee(moved) +
                        ", which then copies half the bytes"))
       return limitReached(op, rewriter);
     sink(moved, op, operands, rewriter);
     return success();
+  }
+
+  /// True for a widening from `from` that nothing but `moved` reads.
+  static bool isOnlyFor(Value value, Operation *moved, Type from) {
+    auto widening = value.getDefiningOp<CastOp>();
+    return widening && isWidening(widening) && widening.getFrom() == from &&
+           llvm::all_of(widening->getUsers(),
+                        [&](Operation *user) { return user == moved; });
   }
 
   /// A view is worth crossing only towards a conversion that then cancels.
