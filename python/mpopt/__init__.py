@@ -1,0 +1,29 @@
+"""mpopt: a precision compiler for PyTorch.
+
+    torch.compile(model, backend="mpopt", options={"numerics": "precise"})
+
+Importing this package loads neither torch nor the compiler; the first use does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import MpoptError
+from .log import counters
+
+if TYPE_CHECKING:
+    from .backend import mpopt as mpopt
+    from .backend import reset as reset
+    from .backend import rewrite as rewrite
+
+__version__ = "0.1.0"
+__all__ = ["MpoptError", "counters", "mpopt", "reset", "rewrite"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("mpopt", "reset", "rewrite"):
+        from . import backend
+
+        return getattr(backend, name)
+    raise AttributeError(f"module 'mpopt' has no attribute {name!r}")

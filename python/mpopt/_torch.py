@@ -1,0 +1,231 @@
+"""Everything of PyTorch that has no stability promise, for 2.11 to 2.15.
+
+The only module that touches `torch._*`. What differs between releases is found by
+looking for the feature, not at the version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._inductor import config as inductor_config
+from torch._inductor.custom_graph_pass import CustomGraphPass
+
+__all__ = ["CustomGraphPass", "compile_fx", "inductor_config"]
+
+PRE_PASS = "joint_custom_pre_pass"
+EMULATE = "emulate_precision_casts"
+BARRIER = "low_precision_pointwise_barrier"
+CONVERT = torch.ops.prims.convert_element_type.default
+TO_COPY = torch.ops.aten._to_copy.default
+
+
+class ChainedPass(CustomGraphPass):
+    """Several passes as one, for releases whose slot takes one object only."""
+
+    def __init__(self, passes: Sequence[Any]) -> None:
+        self.passes = list(passes)
+
+    def __call__(self, graph: fx.Graph) -> None:
+        for each in self.passes:
+            each(graph)
+
+    def uuid(self) -> Any:
+        """The members' uuids; None, which turns caching off, when one has none."""
+        ids = [each.uuid() if isinstance(each, CustomGraphPass) else None for each in self.passes]
+        return None if None in ids else tuple(ids)
+
+
+def slot_takes_list() -> bool:
+    """True if a pass slot of Inductor's configuration takes a list (2.13 and later)."""
+    from torch._inductor import custom_graph_pass
+
+    return hasattr(custom_graph_pass, "get_custom_graph_passes")
+
+
+def chain_pass(existing: Any, added: CustomGraphPass) -> Any:
+    """A value for a pass slot that runs what was there, then `added`."""
+    if existing is None:
+        return [added] if slot_takes_list() else added
+    before = list(existing) if isinstance(existing, list | tuple) else [existing]
+    return [*before, added] if slot_takes_list() else ChainedPass([*before, added])
+
+
+def inductor_setting(name: str, patches: Mapping[str, Any], default: Any = None) -> Any:
+    """A setting of Inductor as it will be under `patches`."""
+    for key in (name, name.replace("_", "-")):
+        if key in patches:
+            return patches[key]
+    return getattr(inductor_config, name, default)
+
+
+def has_setting(name: str) -> bool:
+    """True if this Inductor has a setting of that name."""
+    return hasattr(inductor_config, name)
+
+
+def user_wants_exact_casts(patches: Mapping[str, Any]) -> bool:
+    """True if the user's own configuration asks Inductor for eager's roundings."""
+    numerics = inductor_setting("numerics", patches, "default")
+    exact = bool(inductor_setting(EMULATE, patches, False))
+    return exact or numerics not in (None, "default")
+
+
+def mode_options(mode: str) -> dict[str, Any]:
+    """Inductor's settings for a mode of `torch.compile`. Raises KeyError on an unknown one."""
+    import torch._inductor as inductor
+
+    modes = inductor.list_mode_options()
+    return dict(modes[mode])
+
+
+def mode_names() -> list[str]:
+    """The modes that Inductor knows."""
+    import torch._inductor as inductor
+
+    return list(inductor.list_mode_options())
+
+
+def compile_fx(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    patches: Mapping[str, Any],
+    decompositions: Mapping[Any, Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:
+    """Inductor's entry point under settings `patches`; takes over `gm`."""
+    from torch._inductor.compile_fx import compile_fx as entry
+
+    table: Any = decompositions
+    result: Any = entry(gm, example_inputs, config_patches=dict(patches), decompositions=table)
+    return result  # type: ignore[no-any-return]
+
+
+def decomposition_table(patches: Mapping[str, Any]) -> dict[Any, Callable[..., Any]]:
+    """Inductor's own table under settings `patches`; not to be changed."""
+    from torch._inductor.decomposition import select_decomp_table
+
+    known = {k.replace("-", "_"): v for k, v in patches.items()}
+    relevant = ("fallback_random", "fallback_embedding_bag_byte_unpack")
+    with inductor_config.patch({k: known[k] for k in relevant if k in known}):
+        table: dict[Any, Callable[..., Any]] = select_decomp_table()
+    return table
+
+
+def is_autocast_on() -> bool:
+    """True if autocast is enabled for any device on this thread."""
+    return bool(torch._C._is_any_autocast_enabled())
+
+
+def autocast_state() -> dict[str, str]:
+    """The dtype of each device type with autocast on."""
+    state = {}
+    for device in ("cpu", "cuda", "xpu", "mps"):
+        with contextlib.suppress(RuntimeError):
+            if torch.is_autocast_enabled(device):
+                state[device] = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+    return state
+
+
+def backward_pass_autocast() -> str:
+    """How AOTAutograd traces the backward graph; "unknown" where it cannot be set."""
+    from torch._functorch import config
+
+    return str(getattr(config, "backward_pass_autocast", "unknown"))
+
+
+def fake_mode_of(values: Sequence[Any]) -> Any:
+    """The fake tensor mode of `values`, or the one of the compilation under way, or None."""
+    from torch._guards import detect_fake_mode
+
+    return detect_fake_mode(values)
+
+
+@contextlib.contextmanager
+def fake_execution(mode: Any) -> Iterator[None]:
+    """Run operators on fake tensors as Inductor does: no autocast, no new guards."""
+    from torch._dispatch.python import enable_python_dispatcher
+
+    with mode, enable_python_dispatcher(), torch._C._DisableAutocast(), torch.no_grad():
+        yield
+
+
+def trace(
+    function: Callable[..., Any], values: Sequence[Any], table: Mapping[Any, Any], mode: Any
+) -> fx.GraphModule:
+    """The graph of `function` on fake `values` under decomposition `table`."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with fake_execution(mode):
+        return make_fx(function, decomposition_table=dict(table), tracing_mode="real")(*values)
+
+
+def is_impure(node: fx.Node) -> bool:
+    """True if `node` has effects or draws random numbers."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return isinstance(target, torch._ops.HigherOrderOperator) or bool(node.is_impure())
+    return bool(node.is_impure()) or torch.Tag.nondeterministic_seeded in target.tags
+
+
+def is_operator(target: Any) -> bool:
+    """True for an overload such as `aten.mm.default`."""
+    return isinstance(target, torch._ops.OpOverload)
+
+
+def is_higher_order(target: Any) -> bool:
+    """True for an operator that takes graphs, such as `cond`."""
+    return isinstance(target, torch._ops.HigherOrderOperator)
+
+
+def argument_names(target: Any) -> tuple[str, ...]:
+    """Names of the arguments of an overload in schema order."""
+    return tuple(argument.name for argument in target._schema.arguments)
+
+
+def tensor_arguments(target: Any) -> tuple[str, ...]:
+    """Names of the arguments of an overload that hold tensors or lists of tensors, in order."""
+    return tuple(a.name for a in target._schema.arguments if "Tensor" in str(a.type))
+
+
+def input_index(placeholder: fx.Node) -> int | None:
+    """The number of the compiled function's input that `placeholder` is, if it is one as is."""
+    desc: Any = placeholder.meta.get("desc")
+    return desc.idx if type(desc).__name__ == "PlainAOTInput" else None
+
+
+def is_tangent(placeholder: fx.Node) -> bool:
+    """True if `placeholder` is an incoming gradient."""
+    desc = placeholder.meta.get("desc")
+    if desc is not None:
+        return type(desc).__name__ == "TangentAOTInput"
+    return placeholder.name.startswith("tangents_")
+
+
+def has_descriptors(graph: fx.Graph) -> bool:
+    """True if the graph's placeholders say where they come from (2.9 and later, main graph)."""
+    return any(n.meta.get("desc") is not None for n in graph.find_nodes(op="placeholder"))
+
+
+def placeholder_source(placeholder: fx.Node) -> str:
+    """Where Dynamo found an input, as "L['self'].weight"; "" when it does not say."""
+    source = getattr(placeholder.meta.get("grapharg"), "source", None)
+    name = getattr(source, "name", "")
+    return str(name() if callable(name) else name)
+
+
+def is_static_input(placeholder: fx.Node) -> bool:
+    """True if Dynamo holds an input for part of the model: a parameter or a buffer."""
+    return "_dynamo_static_input_type" in (placeholder.meta.get("tensor_dict") or {})
+
+
+def supports_compile_fx() -> bool:
+    """True if `compile_fx` takes the arguments that the backend passes."""
+    from torch._inductor.compile_fx import compile_fx as entry
+
+    parameters = inspect.signature(entry).parameters
+    return {"config_patches", "decompositions"} <= set(parameters)

@@ -1,0 +1,146 @@
+"""The function that `torch.compile(backend="mpopt")` calls."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import fx
+
+from . import _torch, composites, exporter, importer, log, native, origins
+from .errors import MpoptError, OptionError, did_you_mean
+from .joint_pass import JointPass, device_of
+from .options import NUMERICS, Options, resolve
+
+Compiled = Callable[..., Any]
+
+
+def mpopt(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+    **unknown: Any,
+) -> Compiled:
+    """Compile Dynamo's graph `gm` through Inductor with mpopt's passes in between.
+
+    `mode` is a numerics contract ("strict", "precise") or a mode of Inductor
+    ("max-autotune", ...). Raises OptionError on unknown keys and bad values.
+    """
+    if unknown:
+        raise OptionError(f"the backend takes options= and mode=, not {', '.join(unknown)}=")
+    resolved, patches = _settings(options, mode)
+    log.get_logger("backend").debug("options %s", resolved)
+    if resolved.disable:
+        return _torch.compile_fx(gm, example_inputs, patches)
+    try:
+        capture = origins.capture(gm, example_inputs)
+    except Exception as error:
+        _capture_failed(resolved, error)
+        return _torch.compile_fx(gm, example_inputs, patches)
+    if not capture.has_low_precision:
+        # Nothing to decide: the code must be what it would be without us.
+        log.counters["stock_graphs"] += 1
+        return _torch.compile_fx(gm, example_inputs, patches)
+    return _compile(gm, example_inputs, resolved, capture, patches)
+
+
+def _compile(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    options: Options,
+    capture: origins.Capture,
+    user_patches: dict[str, Any],
+) -> Compiled:
+    native.load()  # a missing library is one clear error, and not one per graph
+    patches = dict(user_patches)
+    relax = _relaxes_barriers(options, user_patches)
+    if relax:
+        patches[_torch.EMULATE] = True
+    joint_pass = JointPass(options, capture, user_patches, relax)
+    existing = _torch.inductor_setting(_torch.PRE_PASS, patches)
+    patches[_torch.PRE_PASS] = _torch.chain_pass(existing, joint_pass)
+    return _torch.compile_fx(gm, example_inputs, patches, composites.keeping_table(user_patches))
+
+
+def _relaxes_barriers(options: Options, patches: Mapping[str, Any]) -> bool:
+    """True if Inductor is to keep explicit conversions only (see `barriers`).
+
+    Not under the user's own request for eager's roundings or the contract strict,
+    and not without passes, for then the code is to be Inductor's own.
+    """
+    if options.numerics == "strict" or not options.pass_pipeline():
+        return False
+    return _torch.has_setting(_torch.EMULATE) and not _torch.user_wants_exact_casts(patches)
+
+
+def _settings(
+    options: Mapping[str, Any] | None, mode: str | None
+) -> tuple[Options, dict[str, Any]]:
+    """Options, and settings of Inductor, from the two arguments of `torch.compile`."""
+    given = dict(options or {})
+    patches: dict[str, Any] = {}
+    if mode in (*NUMERICS, "relaxed"):
+        if given.setdefault("numerics", mode) != mode:
+            raise OptionError(f"mode={mode!r} contradicts numerics={given['numerics']!r}")
+    elif mode is not None and mode != "default":
+        patches.update(_inductor_mode(mode))
+    resolved = resolve(given)
+    patches.update({k.replace("-", "_"): v for k, v in resolved.inductor.items()})
+    return resolved, patches
+
+
+def _inductor_mode(mode: str) -> dict[str, Any]:
+    try:
+        return _torch.mode_options(mode)
+    except KeyError:
+        hint = did_you_mean(mode, [*NUMERICS, *_torch.mode_names()])
+        raise OptionError(f"unknown mode {mode!r}{hint}") from None
+
+
+def _capture_failed(options: Options, error: Exception) -> None:
+    log.counters["fallbacks"] += 1
+    log.counters["fallbacks.capture"] += 1
+    if options.strict:
+        raise MpoptError(f"capture: {error}") from error
+    log.warn(f"mpopt failed in stage 'capture' and this graph is compiled without it: {error}")
+
+
+def reset() -> None:
+    """Forget counts. `torch._dynamo.reset()` calls it."""
+    log.counters.clear()
+
+
+mpopt.reset = reset  # type: ignore[attr-defined]
+
+
+def rewrite(gm: fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> fx.GraphModule:
+    """A copy of an ATen-level graph with the passes applied; `gm` stays as it is.
+
+    `gm` comes from `make_fx` or AOTAutograd; its nodes need `meta["val"]`, which
+    `make_fx` on fake tensors leaves there. Keyword arguments are those of Options.
+    Raises MpoptError when the graph cannot be described or the passes fail.
+    """
+    resolved = resolve(options)
+    result = copy.deepcopy(gm)
+    for old, new in zip(gm.graph.nodes, result.graph.nodes, strict=True):
+        new.meta = dict(old.meta)
+    placeholders = result.graph.find_nodes(op="placeholder")
+    for placeholder, example in zip(placeholders, example_inputs, strict=True):
+        placeholder.meta.setdefault("val", example)
+    imported = importer.import_graph(result.graph)
+    target = resolved.target if resolved.target != "auto" else device_of(result.graph)
+    module = native.module_type().from_graph(
+        imported.inputs,
+        imported.nodes,
+        imported.outputs,
+        sources=imported.sources,
+        attributes=f'{{mp.target = "{target}"}}',
+    )
+    if resolved.pass_pipeline():
+        module.run(resolved.pass_pipeline())
+    exporter.apply_edits(result.graph, imported, module.edits())
+    result.recompile()
+    return result

@@ -1,0 +1,292 @@
+"""From what the passes changed back to the FX graph, in place.
+
+Nothing is erased before everything else is known to be right, and each earlier
+step can be undone: an error leaves the graph exactly as it was.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import fx
+
+from . import _torch, origins
+from .attributes import DTYPE_OF_TEXT, parse_dictionary, type_text
+from .composites import run_node
+from .errors import MpoptError
+from .importer import Imported, operands_of, replace_operands, target_text
+
+# Says nothing about a new node that its neighbour says about itself.
+_OWN_META = frozenset(
+    {"val", "tensor_meta", "original_aten", "desc", "unbacked_bindings", "eager_input_vals"}
+)
+
+
+def apply_edits(graph: fx.Graph, imported: Imported, edits: dict[str, Any]) -> None:
+    """Do `edits` (see `Module.edits`) to `graph`, which `imported` describes.
+
+    Raises MpoptError, with `graph` unchanged, when they do not fit it or would change
+    the dtype or shape of an output.
+    """
+    _Edit(graph, imported).apply(edits)
+
+
+def is_empty(edits: dict[str, Any], imported: Imported) -> bool:
+    """True if `edits` leave the graph alone."""
+    changed = any(edits[key] for key in ("erased", "retyped", "rewired", "added"))
+    return not changed and list(edits["outputs"]) == [number for number, _ in imported.outputs]
+
+
+class _Edit:
+    def __init__(self, graph: fx.Graph, imported: Imported) -> None:
+        self.graph = graph
+        self.imported = imported
+        self.undo: list[Callable[[], object]] = []
+        self.made: dict[int, fx.Node] = {}
+        self.picked: dict[int, fx.Node] = {}
+        self.tagged = any("partitioner_tag" in n.meta for n in graph.nodes)
+        self.outputs_before = self._output_types()
+
+    def apply(self, edits: dict[str, Any]) -> None:
+        try:
+            self._prepare(edits)
+        except Exception:
+            for step in reversed(self.undo):
+                step()
+            raise
+        self._erase(edits["erased"])
+
+    def _prepare(self, edits: dict[str, Any]) -> None:
+        for added in edits["added"]:
+            self._add(added)
+        changed = self._rewire(edits["rewired"])
+        self._set_outputs(edits["outputs"])
+        retyped = {self.imported.fx_nodes[number] for number in edits["retyped"]}
+        self._refresh(changed | retyped)
+        self._check(edits["erased"])
+
+    # Values -----------------------------------------------------------------
+
+    def _value(self, number: int) -> fx.Node:
+        """The FX node of value `number`; a `getitem` is made if there is none."""
+        if number >= len(self.imported.values):
+            if number not in self.made:
+                raise MpoptError(f"value {number} is read before it is made")
+            return self.made[number]
+        node, result = self.imported.values[number]
+        return node if result < 0 else self._result(number, node, result)
+
+    def _result(self, number: int, node: fx.Node, index: int) -> fx.Node:
+        if number not in self.picked:
+            count = len(node.meta["val"])
+            found = [u for u in node.users if _picks(u, index, count)]
+            self.picked[number] = found[0] if found else self._pick(node, index)
+        return self.picked[number]
+
+    def _pick(self, node: fx.Node, index: int) -> fx.Node:
+        with self.graph.inserting_after(node):
+            new = self.graph.call_function(operator.getitem, (node, index))
+        self.undo.append(lambda: self.graph.erase_node(new))
+        new.meta.update({k: v for k, v in node.meta.items() if k not in _OWN_META})
+        new.meta["val"] = node.meta["val"][index]
+        return new
+
+    # Additions --------------------------------------------------------------
+
+    def _add(self, added: dict[str, Any]) -> None:
+        operands = [self._value(number) for number in added["operands"]]
+        before = self._anchor(added["before"])
+        with self.graph.inserting_before(before):
+            if added["op"] in ("mp.cast", "mp.round"):
+                results = [self._convert(added, operands[0])]
+            else:
+                results = self._operator(added, operands)
+        self._check_types(added, results)
+        for i, result in enumerate(results):
+            self.made[added["first_result"] + i] = result
+
+    def _anchor(self, number: int) -> fx.Node:
+        if number < len(self.imported.fx_nodes):
+            return self.imported.fx_nodes[number]
+        return self.graph.output_node()
+
+    def _convert(self, added: dict[str, Any], source: fx.Node) -> fx.Node:
+        node = self._create(_torch.CONVERT, (source, DTYPE_OF_TEXT[added["dtype"]]), {}, added)
+        if added["op"] == "mp.round":
+            node = self._create(_torch.CONVERT, (node, source.meta["val"].dtype), {}, added)
+        return node
+
+    def _operator(self, added: dict[str, Any], operands: list[fx.Node]) -> list[fx.Node]:
+        like = self._like(added)
+        if like is not None and target_text(like.target) == added["op"]:
+            target: Any = like.target
+            args, kwargs = replace_operands(like, operands)
+        else:
+            target = _overload(added["op"])
+            args, kwargs = (), _named_arguments(target, parse_dictionary(added["args"]), operands)
+        node = self._create(target, args, kwargs, added)
+        value = node.meta["val"]
+        if not isinstance(value, list | tuple):
+            return [node]
+        return [self._pick(node, index) for index in range(len(value))]
+
+    def _like(self, added: dict[str, Any]) -> fx.Node | None:
+        return self.imported.fx_nodes[added["like"]] if added["like"] >= 0 else None
+
+    def _create(self, target: Any, args: Any, kwargs: Any, added: dict[str, Any]) -> fx.Node:
+        node = self.graph.call_function(target, args, kwargs)
+        self.undo.append(lambda: self.graph.erase_node(node))
+        donor = self._like(added) or next(iter(node.all_input_nodes), None)
+        if donor is not None:
+            node.meta.update({k: v for k, v in donor.meta.items() if k not in _OWN_META})
+        node.meta.pop(_torch.BARRIER, None)
+        node.meta["original_aten"] = target
+        node.meta["custom"] = {**(node.meta.get("custom") or {}), origins.TAG: "mpopt"}
+        if self.tagged:
+            node.meta["partitioner_tag"] = "is_backward" if added["backward"] else "is_forward"
+        if added["backward"]:
+            node.meta["autograd_backward"] = True
+        else:
+            node.meta.pop("autograd_backward", None)
+        node.meta["val"] = self._run(node)
+        return node
+
+    def _check_types(self, added: dict[str, Any], results: list[fx.Node]) -> None:
+        made = [type_text(result.meta["val"]) for result in results]
+        wanted = list(added["types"])
+        if len(made) != len(wanted) or any(map(_element_differs, made, wanted)):
+            raise MpoptError(f"{added['op']} gives {made} where the passes expect {wanted}")
+
+    # Changes to nodes that stay ---------------------------------------------
+
+    def _rewire(self, rewired: Iterable[tuple[int, int, int]]) -> set[fx.Node]:
+        by_node: dict[int, list[tuple[int, int]]] = {}
+        for number, position, value in rewired:
+            by_node.setdefault(number, []).append((position, value))
+        for number, changes in by_node.items():
+            node = self.imported.fx_nodes[number]
+            operands = operands_of(node)
+            for position, value in changes:
+                operands[position] = self._value(value)
+            self._set_arguments(node, *replace_operands(node, operands))
+        return {self.imported.fx_nodes[number] for number in by_node}
+
+    def _set_arguments(self, node: fx.Node, args: Any, kwargs: Any) -> None:
+        old = node.args, node.kwargs
+
+        def restore() -> None:
+            node.args, node.kwargs = old
+
+        self.undo.append(restore)
+        node.args, node.kwargs = args, kwargs
+
+    def _set_outputs(self, numbers: list[int]) -> None:
+        if list(numbers) == [number for number, _ in self.imported.outputs]:
+            return
+        node = self.graph.output_node()
+        supply = iter([self._value(number) for number in numbers])
+        self._set_arguments(node, fx.map_arg(node.args, lambda _: next(supply)), node.kwargs)
+
+    def _run(self, node: fx.Node) -> Any:
+        values = [n.meta.get("val") for n in node.all_input_nodes]
+        with _torch.fake_execution(_torch.fake_mode_of(values)):
+            return run_node(node)
+
+    def _refresh(self, changed: set[fx.Node]) -> None:
+        """Bring the traced values of `changed` and of what depends on them up to date."""
+        if not changed:
+            return
+        dirty = set(changed)
+        for node in self.graph.nodes:
+            if node not in dirty or node.op != "call_function" or _torch.is_impure(node):
+                continue
+            new = self._run(node)
+            if not _same(node.meta["val"], new):
+                self._set_value(node, new)
+                dirty.update(node.users)
+
+    def _set_value(self, node: fx.Node, value: Any) -> None:
+        old: dict[str, Any] = {k: v for k, v in node.meta.items() if k in ("val", "tensor_meta")}
+        self.undo.append(lambda: node.meta.update(old))
+        node.meta["val"] = value
+        node.meta.pop("tensor_meta", None)
+
+    # The end ----------------------------------------------------------------
+
+    def _output_types(self) -> list[str]:
+        return [type_text(leaf.meta["val"]) for leaf in operands_of(self.graph.output_node())]
+
+    def _check(self, erased: list[int]) -> None:
+        after = self._output_types()
+        if after != self.outputs_before:
+            raise MpoptError(f"outputs would change from {self.outputs_before} to {after}")
+        gone = {self.imported.fx_nodes[number] for number in erased}
+        for node in gone:
+            for user in node.users:
+                named = user.target is operator.getitem and gone.issuperset(user.users)
+                if user not in gone and not named:
+                    raise MpoptError(f"{node} is erased but {user} reads it")
+        self.graph.lint()
+
+    def _erase(self, numbers: list[int]) -> None:
+        for number in sorted(numbers, reverse=True):
+            node = self.imported.fx_nodes[number]
+            for user in list(node.users):
+                self.graph.erase_node(user)
+            self.graph.erase_node(node)
+
+
+def _picks(user: fx.Node, index: int, count: int) -> bool:
+    chosen = user.args[1] if user.target is operator.getitem else None
+    return isinstance(chosen, int) and chosen % count == index
+
+
+def _element(text: str) -> str:
+    return text.rpartition("x")[2] if "x" in text else text
+
+
+def _element_differs(made: str, wanted: str) -> bool:
+    return _element(made) != _element(wanted)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
+        return (
+            old.dtype == new.dtype
+            and tuple(map(str, old.shape)) == tuple(map(str, new.shape))
+            and tuple(map(str, old.stride())) == tuple(map(str, new.stride()))
+        )
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return str(old) == str(new)
+
+
+def _overload(name: str) -> Any:
+    namespace, operator_name, overload = name.split(".")
+    try:
+        return getattr(getattr(getattr(torch.ops, namespace), operator_name), overload)
+    except AttributeError as error:
+        raise MpoptError(f"this PyTorch has no operator {name}") from error
+
+
+def _named_arguments(target: Any, given: dict[str, Any], operands: list[fx.Node]) -> dict[str, Any]:
+    """Keyword arguments of `target`: those in `given`, then operands by position."""
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, str) and value.startswith("%"):
+            return operands[int(value[1:])]
+        return [fill(item) for item in value] if isinstance(value, list) else value
+
+    arguments = {name: fill(value) for name, value in given.items()}
+    free = iter(operands)
+    for name in _torch.tensor_arguments(target):
+        if name in given:
+            break
+        operand = next(free, None)
+        if operand is None:
+            break
+        arguments[name] = operand
+    return arguments

@@ -1,0 +1,385 @@
+"""From an FX graph to the tuples that `Module.from_graph` takes.
+
+Values are numbered: placeholders first, then every result in node order. A
+`getitem` node is not a node of the module; it names one result of a node with
+several. The same walk over a node's arguments serves `exporter.py`, so operand
+numbers mean the same in both directions.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import fx
+
+from . import _torch, origins
+from .attributes import attribute_text, dtype_text, quoted, type_text
+from .errors import Unsupported
+
+EFFECTS, BACKWARD = 1, 2
+
+NodeTuple = tuple[str, str, tuple[int, ...], tuple[str, ...], int, int]
+
+
+class Imported:
+    """An FX graph as columns, and the way back from numbers to FX nodes."""
+
+    def __init__(self) -> None:
+        self.inputs: list[tuple[str, str]] = []
+        self.nodes: list[NodeTuple] = []
+        self.outputs: list[tuple[int, str]] = []
+        self.sources: list[tuple[str, str, int]] = []
+        self.fx_nodes: list[fx.Node] = []
+        """FX node of each module node."""
+        self.values: list[tuple[fx.Node, int]] = []
+        """FX node that makes each value, and which of its results; -1 for the whole."""
+        self.output_leaves: list[fx.Node] = []
+        """FX node of each output, in order."""
+
+
+def operands_of(node: fx.Node) -> list[fx.Node]:
+    """The FX nodes among the arguments of `node`, in schema order, with repeats."""
+    return [leaf for _, arg in arguments_of(node) for leaf in _leaves(arg)]
+
+
+def arguments_of(node: fx.Node) -> Iterator[tuple[str, Any]]:
+    """Arguments given to `node` by schema name, in schema order."""
+    if not _torch.is_operator(node.target):
+        yield from ((f"arg{i}", arg) for i, arg in enumerate(node.args))
+        yield from node.kwargs.items()
+        return
+    names = _names(node.target)
+    yield from zip(names, node.args, strict=False)
+    for name in names[len(node.args) :]:
+        if name in node.kwargs:
+            yield name, node.kwargs[name]
+
+
+def replace_operands(node: fx.Node, operands: list[fx.Node]) -> tuple[Any, Any]:
+    """Arguments of `node` with `operands` in the places of its own."""
+    supply = iter(operands)
+
+    def fill(arg: Any) -> Any:
+        return fx.map_arg(arg, lambda _: next(supply))
+
+    if not _torch.is_operator(node.target):
+        return tuple(fill(arg) for arg in node.args), {k: fill(v) for k, v in node.kwargs.items()}
+    filled = {name: fill(arg) for name, arg in arguments_of(node)}
+    names = _names(node.target)[: len(node.args)]
+    return tuple(filled[name] for name in names), {k: filled[k] for k in node.kwargs}
+
+
+def _leaves(arg: Any) -> list[fx.Node]:
+    if isinstance(arg, fx.Node):
+        return [arg]
+    if isinstance(arg, list | tuple | dict | slice):
+        found: list[fx.Node] = []
+        fx.map_arg(arg, found.append)
+        return found
+    return []
+
+
+_name_cache: dict[Any, tuple[str, ...]] = {}
+_tensor_cache: dict[Any, tuple[str, ...]] = {}
+_target_cache: dict[Any, str] = {}
+
+
+def _names(target: Any) -> tuple[str, ...]:
+    names = _name_cache.get(target)
+    if names is None:
+        names = _name_cache[target] = _torch.argument_names(target)
+    return names
+
+
+def _tensors(target: Any) -> tuple[str, ...]:
+    names = _tensor_cache.get(target)
+    if names is None:
+        names = _tensor_cache[target] = _torch.tensor_arguments(target)
+    return names
+
+
+def target_text(target: Any) -> str:
+    """The name of an operator in the module: "aten.mm.default", "_operator.mul"."""
+    text = _target_cache.get(target)
+    if text is None:
+        text = _target_cache[target] = _make_target_text(target)
+    return text
+
+
+def _make_target_text(target: Any) -> str:
+    if _torch.is_operator(target):
+        return str(target)
+    if _torch.is_higher_order(target):
+        return f"higher_order.{target.name()}"
+    module = getattr(target, "__module__", None) or "python"
+    return f"{module}.{getattr(target, '__name__', type(target).__name__)}"
+
+
+def import_graph(graph: fx.Graph, capture: origins.Capture | None = None) -> Imported:
+    """Describe `graph`. Raises Unsupported naming the node and what cannot be described."""
+    return _Importer(graph, capture).run()
+
+
+class _Importer:
+    def __init__(self, graph: fx.Graph, capture: origins.Capture | None) -> None:
+        self.graph = graph
+        self.known_inputs = capture.inputs if capture else ()
+        self.out = Imported()
+        self.number: dict[fx.Node, int] = {}
+        self.first_result: dict[fx.Node, int] = {}
+        self.source_of: dict[tuple[str, str], int] = {}
+        self.line_of: dict[str, tuple[str, int]] = {}
+        self.argument_texts: dict[Any, str] = {}
+        self.regions: dict[Any, int] = {}
+
+    def run(self) -> Imported:
+        for node in self.graph.nodes:
+            try:
+                self._visit(node)
+            except Unsupported as error:
+                raise Unsupported(f"node {node.name} ({node.target}): {error}") from error
+        return self.out
+
+    def _visit(self, node: fx.Node) -> None:
+        if node.op == "call_function":
+            if node.target is operator.getitem and node.args[0] in self.first_result:
+                self._name_result(node)
+            else:
+                self._function(node)
+        elif node.op == "placeholder":
+            self._placeholder(node)
+        elif node.op == "output":
+            self._output(node)
+        elif node.op == "get_attr":
+            self._attribute(node)
+        else:
+            raise Unsupported(f"an operation of kind {node.op}")
+
+    def _define(self, node: fx.Node, result: int = -1) -> None:
+        self.number[node] = len(self.out.values)
+        self.out.values.append((node, result))
+
+    def _placeholder(self, node: fx.Node) -> None:
+        if self.out.nodes:
+            raise Unsupported("an input after the first operation")
+        role, name = self._role(node)
+        attrs = f"{{mp.name = {quoted(name)}, mp.role = {quoted(role)}}}"
+        self.out.inputs.append((type_text(_value(node)), attrs))
+        self._define(node)
+
+    def _role(self, node: fx.Node) -> tuple[str, str]:
+        index = _torch.input_index(node)
+        if index is not None and index < len(self.known_inputs):
+            known = self.known_inputs[index]
+            return known.role, known.name
+        if _torch.is_tangent(node):
+            return "tangent", node.name
+        if not isinstance(node.meta.get("val"), torch.Tensor):
+            return "symint", node.name
+        return "input", node.name
+
+    def _attribute(self, node: fx.Node) -> None:
+        """A constant tensor; a graph module is only a name in its reader's arguments."""
+        value = node.meta.get("val")
+        if value is None:
+            value = _attribute_of(self.graph, node)
+        if isinstance(value, torch.nn.Module):
+            return
+        attrs = f"{{args = {{name = {quoted(str(node.target))}}}}}"
+        self._add(node, "prim.get_attr", attrs, (), (type_text(value),))
+        self._define(node)
+
+    def _function(self, node: fx.Node) -> None:
+        converted = conversion_target(node)
+        if converted is not None:
+            origin = origins.origin_of(node)
+            attrs = f"{{origin = #mp.origin<{origin}>{self._region(node)}}}"
+            operands: tuple[int, ...] = (self._operand(node.args[0]),)
+            self._add(node, "mp.cast", attrs, operands, (type_text(_value(node)),))
+            self._define(node)
+            return
+        attrs, operands = self._arguments(node)
+        value = _value(node)
+        several = isinstance(value, list | tuple)
+        results = tuple(map(type_text, value)) if several else (type_text(value),)
+        if value is None:
+            results = ()
+        self._add(node, target_text(node.target), attrs, operands, results)
+        if several:
+            self.first_result[node] = len(self.out.values)
+            self.out.values.extend((node, i) for i in range(len(results)))
+        elif results:
+            self._define(node)
+
+    def _add(
+        self,
+        node: fx.Node,
+        target: str,
+        attrs: str,
+        operands: tuple[int, ...],
+        types: tuple[str, ...],
+    ) -> None:
+        flags = EFFECTS if target != "mp.cast" and self._has_effects(node) else 0
+        if is_backward(node):
+            flags |= BACKWARD
+        source = self._source(node)
+        self.out.nodes.append((target, attrs, operands, types, flags, source))
+        self.out.fx_nodes.append(node)
+
+    def _has_effects(self, node: fx.Node) -> bool:
+        return node.op == "call_function" and _torch.is_impure(node)
+
+    def _name_result(self, node: fx.Node) -> None:
+        producer, index = node.args
+        if not isinstance(producer, fx.Node) or not isinstance(index, int):
+            raise Unsupported("a result that is not chosen by a constant number")
+        count = len(_value(producer))
+        self.number[node] = self.first_result[producer] + index % count
+
+    def _operand(self, arg: Any) -> int:
+        number = self.number.get(arg)
+        if number is None:
+            raise Unsupported(f"reads {arg}, which has no single value")
+        return number
+
+    def _arguments(self, node: fx.Node) -> tuple[str, tuple[int, ...]]:
+        """Attribute text and operands. A plain tensor is left out of the text as long as
+        all tensor arguments before it are plain tensors."""
+        tensors = _tensors(node.target) if _torch.is_operator(node.target) else ()
+        operands: list[int] = []
+        entries: list[str] = []
+        plain = True
+        expected = iter(tensors)
+        for name, arg in arguments_of(node):
+            # An optional tensor that was left out makes the next one's place unclear.
+            plain = plain and (name not in tensors or name == next(expected))
+            if plain and name in tensors and self._is_tensor(arg):
+                operands.append(self._operand(arg))
+                continue
+            plain = plain and name not in tensors and not _leaves(arg)
+            entries.append(f"{_key_text(name)} = {self._argument_text(arg, operands)}")
+        args = "{args = {" + ", ".join(entries) + "}" if entries else ""
+        region = self._region(node)
+        if not args:
+            return ("{" + region.removeprefix(", ") + "}" if region else ""), tuple(operands)
+        return args + region + "}", tuple(operands)
+
+    def _is_tensor(self, arg: Any) -> bool:
+        return (
+            isinstance(arg, fx.Node)
+            and arg in self.number
+            and isinstance(_value(arg), torch.Tensor)
+        )
+
+    def _argument_text(self, arg: Any, operands: list[int]) -> str:
+        if isinstance(arg, fx.Node):
+            if arg.op == "get_attr" and arg not in self.number:
+                return quoted(f"@{arg.target}")
+            operands.append(self._operand(arg))
+            return f'"%{len(operands) - 1}"'
+        if isinstance(arg, list | tuple):
+            return "[" + ", ".join(self._argument_text(item, operands) for item in arg) + "]"
+        if isinstance(arg, dict):
+            items = (f"{_key_text(k)} = {self._argument_text(v, operands)}" for k, v in arg.items())
+            return "{" + ", ".join(items) + "}"
+        if isinstance(arg, slice):
+            return self._argument_text((arg.start, arg.stop, arg.step), operands)
+        return _scalar_text(self.argument_texts, arg)
+
+    def _region(self, node: fx.Node) -> str:
+        """The checkpointed region that a node is recomputed in, as an attribute."""
+        policy = node.meta.get("recompute")
+        if policy is None:
+            return ""
+        region = node.meta.get("ac_graph_id", 0)
+        number = self.regions.setdefault(region, len(self.regions))
+        return f", mp.recompute = {number}"
+
+    def _source(self, node: fx.Node) -> int:
+        meta = node.meta
+        trace = meta.get("stack_trace") or ""
+        key = (origins.module_path(meta), trace)
+        index = self.source_of.get(key)
+        if index is None:
+            if key == ("", ""):
+                index = -1
+            else:
+                index = len(self.out.sources)
+                self.out.sources.append((key[0], *self._line(trace)))
+            self.source_of[key] = index
+        return index
+
+    def _line(self, trace: str) -> tuple[str, int]:
+        line = self.line_of.get(trace)
+        if line is None:
+            line = self.line_of[trace] = innermost_line(trace)
+        return line
+
+    def _output(self, node: fx.Node) -> None:
+        for leaf in _leaves(node.args[0]):
+            self.out.outputs.append((self._operand(leaf), f"{{mp.name = {quoted(leaf.name)}}}"))
+            self.out.output_leaves.append(leaf)
+
+
+def _key_text(name: Any) -> str:
+    text = str(name)
+    return text if text.isidentifier() else quoted(text)
+
+
+def _scalar_text(cache: dict[Any, str], arg: Any) -> str:
+    try:
+        key = (type(arg), arg, str(arg) if isinstance(arg, float) else None)
+        text = cache.get(key)
+    except TypeError:
+        return attribute_text(arg)
+    if text is None:
+        text = cache[key] = attribute_text(arg)
+    return text
+
+
+def _value(node: fx.Node) -> Any:
+    if "val" in node.meta:
+        return node.meta["val"]
+    target = node.target
+    if _torch.is_operator(target) and not target._schema.returns:  # type: ignore[union-attr]
+        return None
+    raise Unsupported("no traced value")
+
+
+def _attribute_of(graph: fx.Graph, node: fx.Node) -> Any:
+    value: Any = graph.owning_module
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return value
+
+
+def conversion_target(node: fx.Node) -> torch.dtype | None:
+    """The dtype that `node` converts to, if conversion is all it does."""
+    if node.target is _torch.CONVERT:
+        dtype = node.args[1] if len(node.args) > 1 else node.kwargs.get("dtype")
+    elif node.target is _torch.TO_COPY and set(node.kwargs) == {"dtype"}:
+        dtype = node.kwargs["dtype"]
+    else:
+        return None
+    if not isinstance(dtype, torch.dtype) or not isinstance(node.args[0], fx.Node):
+        return None
+    dtype_text(dtype)
+    return dtype
+
+
+def is_backward(node: fx.Node) -> bool:
+    """True if a node of a joint graph belongs to the backward part."""
+    return str(node.meta.get("partitioner_tag", "")).endswith("backward")
+
+
+def innermost_line(trace: str) -> tuple[str, int]:
+    """File and line of the last frame of a stack trace, ("", 0) without one."""
+    start = trace.rfind('File "')
+    if start < 0:
+        return "", 0
+    file, _, rest = trace[start + 6 :].partition('"')
+    digits = rest.partition("line ")[2].partition(",")[0].partition("\n")[0]
+    return file, int(digits) if digits.isdigit() else 0

@@ -1,0 +1,275 @@
+"""The pass that Inductor calls with each joint or inference graph.
+
+Import, run the passes, export, expand what was kept whole. Whatever fails, the
+graph that goes on is one that Inductor compiles to the right result: as traced,
+with the composites expanded.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx
+
+from . import _torch, barriers, composites, exporter, importer, log, native, pipeline
+from .dump import Bundle
+from .errors import StageError, Unsupported
+from .options import Options
+from .origins import Capture
+
+if TYPE_CHECKING:
+    from ._mpopt import Module
+
+
+class JointPass(_torch.CustomGraphPass):
+    """One per call of the backend. `patches` are the user's settings of Inductor."""
+
+    def __init__(
+        self, options: Options, capture: Capture, patches: dict[str, Any], relax: bool
+    ) -> None:
+        self.options = options
+        self.capture = capture
+        self.patches = patches
+        self.relax_barriers = relax
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Identity only: PyTorch pickles settings, which hold this pass, for its keys."""
+        return {"uuid": self.uuid()}
+
+    def uuid(self) -> str | None:
+        """Covers all that decides about code; None, which turns caches off, when a
+        graph that comes from a cache would miss its dump or its count of rewrites."""
+        if self.options.dump or self.options.bisect_limit is not None:
+            return None
+        return self._identity()
+
+    def _identity(self) -> str:
+        parts = (
+            sources_digest(),
+            native.load().version(),
+            native.library_digest(),
+            self.options.digest(),
+            composites.recipe_digest(),
+            self.capture.digest(),
+            str(self.relax_barriers),
+        )
+        return "mpopt-" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def __call__(self, graph: fx.Graph) -> None:
+        log.counters["graphs"] += 1
+        run = _Run(self, graph)
+        try:
+            run.rewrite()
+        except Unsupported as error:
+            run.fall_back(StageError("import", str(error)), error)
+        except StageError as error:
+            run.fall_back(error, error.__cause__ or error)
+        run.expand()
+
+
+class _Run:
+    """One graph's way through the stages."""
+
+    def __init__(self, owner: JointPass, graph: fx.Graph) -> None:
+        self.owner = owner
+        self.options = owner.options
+        self.graph = graph
+        self.module: Module | None = None
+        self.before = ""
+        self.bundle: Bundle | None = None
+
+    def rewrite(self) -> None:
+        with _stage("import"):
+            imported = importer.import_graph(self.graph, self.owner.capture)
+        with _stage("build"):
+            self.module = native.module_type().from_graph(
+                imported.inputs,
+                imported.nodes,
+                imported.outputs,
+                sources=imported.sources,
+                name="joint" if is_training(self.graph) else "inference",
+                attributes=self._attributes(imported),
+            )
+        self._open_bundle()
+        with _stage("passes"):
+            self._run_passes(self.module)
+        with _stage("export"):
+            edits = self.module.edits()
+            if not exporter.is_empty(edits, imported):
+                exporter.apply_edits(self.graph, imported, edits)
+        with _stage("barriers"):
+            if self.owner.relax_barriers:
+                barriers.relax(self.graph)
+        self._record(self.module.rewrites(), len(imported.nodes))
+
+    def _attributes(self, imported: importer.Imported) -> str:
+        target = self.options.target
+        if target == "auto":
+            target = device_of(self.graph)
+        text = f'mp.target = "{target}"'
+        limit = self.options.bisect_limit
+        if limit is not None:
+            left = max(0, limit - log.counters["rewrites"])
+            text += f", mp.rewrite_limit = {left}"
+        return "{" + text + "}"
+
+    def _run_passes(self, module: Module) -> None:
+        text = self.options.pass_pipeline()
+        if not self.bundle:
+            if text:
+                module.run(text)
+            return
+        for step in pipeline.steps(text):
+            module.run(step)
+            self._dump_stage(pipeline.name_of(step))
+
+    def _record(self, rewrites: list[dict[str, Any]], nodes: int) -> None:
+        applied = sum(entry.get("status") == "applied" for entry in rewrites)
+        log.counters["rewrites"] += applied
+        log.get_logger("passes").info("%d nodes, %d rewrites", nodes, applied)
+        self._close_bundle(rewrites, "ok")
+
+    # Dumps: a full disk must not stop a compilation --------------------------
+
+    def _open_bundle(self) -> None:
+        if self.options.dump:
+            with self._dumping():
+                kind = "joint" if is_training(self.graph) else "inference"
+                self.bundle = Bundle(self.options.dump, kind)
+                self._dump_stage("import")
+
+    def _dump_stage(self, name: str) -> None:
+        if self.bundle and self.module:
+            with self._dumping():
+                self.bundle.stage(name, module_text(self.module))
+
+    def _close_bundle(self, rewrites: list[dict[str, Any]], status: str) -> None:
+        if self.bundle and self.module:
+            with self._dumping():
+                self.bundle.finish(module_text(self.module), rewrites, self._meta(), status)
+
+    @contextmanager
+    def _dumping(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.bundle = None
+            self._count("dump")
+            if self.options.strict:
+                raise StageError("dump", str(error)) from error
+            log.warn(f"mpopt: cannot write the dump: {error}")
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            "torch": torch.__version__,
+            "mpopt": native.load().version(),
+            "nodes": len(self.graph.nodes),
+            "autocast": self.owner.capture.autocast,
+            "backward_pass_autocast": _torch.backward_pass_autocast(),
+            "options": self.options.as_dict(),
+            "pipeline": self.options.pass_pipeline(),
+            "uuid": self.owner._identity(),
+        }
+
+    # Failures ---------------------------------------------------------------
+
+    def fall_back(self, error: StageError, cause: BaseException) -> None:
+        """Count and report a failure; raise it under `strict`. The graph is as traced."""
+        self._count(error.stage)
+        self._close_bundle([], f"failed in {error.stage}: {cause}")
+        if self.options.strict:
+            raise error from cause
+        text = (
+            f"mpopt failed in stage {error.stage!r} and this graph is compiled without it "
+            f"(fallback {log.counters['fallbacks']}): {cause}"
+        )
+        command = self._reproduction()
+        log.warn(f"{text}\n  reproduce: {command}" if command else text)
+
+    def _count(self, stage: str) -> None:
+        log.counters["fallbacks"] += 1
+        log.counters[f"fallbacks.{stage}"] += 1
+
+    def _reproduction(self) -> str:
+        """The command that runs the same passes on the same graph; "" before there is a module."""
+        if self.module is None:
+            return ""
+        try:
+            path = self.bundle.path if self.bundle else self._failure_bundle()
+        except OSError:
+            return ""
+        passes = self.options.pass_pipeline()
+        return f"mpopt '--pass-pipeline=builtin.module({passes})' {path / '00_import.mlir'}"
+
+    def _failure_bundle(self) -> Path:
+        """A bundle of the graph as traced, made after the fact."""
+        imported = importer.import_graph(self.graph, self.owner.capture)
+        module = native.module_type().from_graph(
+            imported.inputs,
+            imported.nodes,
+            imported.outputs,
+            sources=imported.sources,
+            attributes=self._attributes(imported),
+        )
+        bundle = Bundle(tempfile.mkdtemp(prefix="mpopt-failure-"), "graph")
+        bundle.stage("import", module_text(module))
+        return bundle.path
+
+    # The composites ---------------------------------------------------------
+
+    def expand(self) -> None:
+        """Expand what was kept whole. An operator that fails goes to Inductor whole."""
+        table = _torch.decomposition_table(self.owner.patches)
+        try:
+            with _stage("expand"):
+                log.counters["expanded"] += composites.expand(self.graph, table)
+        except StageError as error:
+            self._count("expand")
+            if self.options.strict:
+                raise
+            log.warn(f"mpopt: {error}; Inductor gets the operators whole, which is slower")
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    """Turns any failure into a StageError, but for what an importer says on purpose."""
+    try:
+        yield
+    except (StageError, Unsupported):
+        raise
+    except Exception as error:
+        raise StageError(name, f"{type(error).__name__}: {error}") from error
+
+
+def module_text(module: Module) -> str:
+    """The module with locations, as dumps hold it."""
+    module.with_locations = True
+    return str(module)
+
+
+def is_training(graph: fx.Graph) -> bool:
+    """True for a joint graph of forward and backward."""
+    return any(importer.is_backward(node) for node in graph.nodes)
+
+
+def device_of(graph: fx.Graph) -> str:
+    """The device type that the graph runs on: "cuda" if any input is there, else "cpu"."""
+    values = (n.meta.get("val") for n in graph.find_nodes(op="placeholder"))
+    devices = {value.device.type for value in values if isinstance(value, torch.Tensor)}
+    return "cuda" if "cuda" in devices else "cpu"
+
+
+@functools.cache
+def sources_digest() -> str:
+    """Hash of this package's Python files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,59 @@
+"""The compiler in process, loaded on first use.
+
+libtriton exports an LLVM and an MLIR of its own. Python loads extensions with
+private symbols, so the two do not meet unless somebody asked for RTLD_GLOBAL; ours
+must not leak out then. RTLD_DEEPBIND would also protect us from theirs, but it
+crashes under a preloaded malloc such as jemalloc.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from .errors import MpoptError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ._mpopt import Module
+
+
+@functools.cache
+def load() -> ModuleType:
+    """The extension module. Raises MpoptError when it is missing or does not load."""
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_LOCAL)
+    try:
+        from . import _mpopt
+    except ImportError as error:
+        raise MpoptError(
+            f"cannot load the compiler: {error}; build it with tools/dev.sh setup"
+        ) from error
+    finally:
+        sys.setdlopenflags(flags)
+    return _mpopt
+
+
+def module_type() -> type[Module]:
+    """The class `_mpopt.Module`."""
+    return load().Module  # type: ignore[no-any-return]
+
+
+@functools.cache
+def library_digest() -> str:
+    """Hash of the extension's file, so that a rebuilt compiler misses every cache."""
+    path = load().__file__
+    if path is None:
+        raise MpoptError("the compiler was not loaded from a file")
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+@functools.cache
+def op_kind(callee: str) -> str:
+    """Kind of an operator such as "aten.mm.default"; "unknown" without a table row."""
+    return str(load().op_kind(callee))

@@ -1,0 +1,176 @@
+"""Options: one frozen dataclass, filled from four sources.
+
+Later sources win: defaults, the TOML file named by `MPOPT_CONFIG`, environment
+variables `MPOPT_<NAME>`, and `torch.compile(options={...})`. A key that no field
+has is an error that names the nearest one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import OptionError, did_you_mean
+
+NUMERICS = ("strict", "precise")
+TARGETS = ("auto", "cpu", "cuda")
+_TRUE = {"1", "true", "on", "yes"}
+_FALSE = {"", "0", "false", "off", "no"}
+_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS"}
+_NOT_HASHED = {"dump"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How one call of the backend compiles."""
+
+    numerics: str = "precise"
+    """Contract of rewrites: "strict" (bit-identical) or "precise"."""
+    target: str = "auto"
+    """What the graph will run on: "cpu", "cuda", or "auto" for what its tensors say."""
+    pipeline: str | None = None
+    """Pass pipeline; None for mp-default under `numerics`, "" for no pass at all."""
+    disable_passes: tuple[str, ...] = ()
+    """Passes of mp-default to leave out, such as "mp-eliminate-casts"."""
+    bisect_limit: int | None = None
+    """Apply only the first n rewrites of the process; turns compile caches off."""
+    dump: str = ""
+    """Folder that gets one bundle per graph; turns compile caches off. "" for none."""
+    strict: bool = False
+    """Make every fallback an error."""
+    disable: bool = False
+    """Compile as if the backend were "inductor"."""
+    inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
+
+    def pass_pipeline(self) -> str:
+        """The pipeline text for `Module.run`, "" for none."""
+        if self.pipeline is not None:
+            return self.pipeline
+        text = f"numerics={self.numerics}"
+        if self.disable_passes:
+            text += " disable=" + ",".join(self.disable_passes)
+        return f"mp-default{{{text}}}"
+
+    def digest(self) -> str:
+        """A text that differs whenever an option that decides about code differs."""
+        fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON values; options of Inductor that JSON lacks as text."""
+        result = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        result["disable_passes"] = list(self.disable_passes)
+        result["inductor"] = {k: _json_value(v) for k, v in sorted(self.inductor.items())}
+        return result
+
+
+def _json_value(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(Options)}
+
+
+def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
+    """Options from all sources; `given` and `more` win over file and environment.
+
+    Raises OptionError naming the source, the key and what is allowed.
+    """
+    values: dict[str, Any] = {}
+    path = os.environ.get("MPOPT_CONFIG", "")
+    if path:
+        values.update(_checked(_read_file(path), path))
+    values.update(_from_environment(os.environ))
+    values.update(_checked({**(given or {}), **more}, "options"))
+    return Options(**values)
+
+
+def _read_file(path: str) -> dict[str, Any]:
+    if sys.version_info < (3, 11):
+        raise OptionError("MPOPT_CONFIG needs Python 3.11, which can read TOML")
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise OptionError(f"MPOPT_CONFIG: cannot read {path!r}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"{path}: {error}") from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, field in FIELDS.items():
+        variable = f"MPOPT_{name.upper()}"
+        if variable in environ and name != "inductor":
+            result[name] = _convert(name, _from_text(field, environ[variable]), variable)
+    for variable in environ:
+        if variable.startswith("MPOPT_") and not _is_known_variable(variable):
+            known = [f"MPOPT_{name.upper()}" for name in FIELDS if name != "inductor"]
+            hint = did_you_mean(variable, [*known, *_OTHER_VARIABLES])
+            raise OptionError(f"unknown environment variable {variable}{hint}")
+    return result
+
+
+def _is_known_variable(variable: str) -> bool:
+    name = variable.removeprefix("MPOPT_").lower()
+    return variable in _OTHER_VARIABLES or (name in FIELDS and name != "inductor")
+
+
+def _from_text(field: dataclasses.Field[Any], text: str) -> Any:
+    """The value that an environment variable stands for; as text when it is none."""
+    kind = str(field.type)
+    if kind == "bool" and text.lower() in _TRUE | _FALSE:
+        return text.lower() in _TRUE
+    if kind.startswith("int") and text.lstrip("-").isdigit():
+        return int(text)
+    if kind.startswith("tuple"):
+        return [item.strip() for item in text.split(",") if item.strip()]
+    return text
+
+
+def _checked(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    result = {}
+    for key, value in values.items():
+        if key not in FIELDS:
+            raise OptionError(f"{source}: unknown option {key!r}{did_you_mean(str(key), FIELDS)}")
+        result[key] = _convert(key, value, source)
+    return result
+
+
+def _convert(key: str, value: Any, source: str) -> Any:
+    """`value` in the type of field `key`. Raises OptionError naming both."""
+    if key == "numerics" and value == "relaxed":
+        raise OptionError(f"{source}: numerics='relaxed' is not available yet; use 'precise'")
+    if key in ("numerics", "target"):
+        allowed = NUMERICS if key == "numerics" else TARGETS
+        if value not in allowed:
+            raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
+        return value
+    if key in ("strict", "disable"):
+        return _require(isinstance(value, bool), value, key, "true or false", source)
+    if key == "bisect_limit":
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        return _require(number or value is None, value, key, "a count of rewrites", source)
+    if key == "disable_passes":
+        items = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+        return tuple(_require(items, value, key, "a list of pass names", source))
+    if key == "inductor":
+        return dict(_require(isinstance(value, Mapping), value, key, "a dictionary", source))
+    if key == "dump":
+        path = _require(isinstance(value, str | os.PathLike), value, key, "a path", source)
+        return os.fspath(path)
+    return _require(value is None or isinstance(value, str), value, key, "a text", source)
+
+
+def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:
+    if not good:
+        raise OptionError(f"{source}: {key} must be {wanted}, not {value!r}")
+    return value

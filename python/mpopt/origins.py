@@ -1,0 +1,194 @@
+"""Who asked for a conversion, and which inputs are weights.
+
+Both are known where Dynamo hands the graph over and lost further down. A tag in
+`meta["custom"]` reaches the joint graph, forward and backward; inputs are found
+again through their descriptors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from . import _torch
+from .attributes import LOW_PRECISION
+
+TAG = "mpopt"
+USER, AUTOCAST, PROMOTION, DECOMPOSITION = "user", "autocast", "promotion", "decomposition"
+
+_CAST_METHODS = frozenset(
+    {"to", "float", "half", "bfloat16", "double", "type", "type_as", "int", "long", "bool"}
+)
+_CAST_FUNCTIONS = frozenset({"_to_copy", "convert_element_type"})
+_WRITES = frozenset(
+    {"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "imatmul"}
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """One input of the compiled function."""
+
+    role: str  # "parameter" | "buffer" | "input" | "symint"
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Capture:
+    """What was learnt from Dynamo's graph, before AOTAutograd traced it."""
+
+    inputs: tuple[Input, ...]
+    tags: tuple[tuple[str, str, str], ...]  # (node, tag, module path)
+    has_low_precision: bool
+    autocast: dict[str, str]
+
+    def digest(self) -> str:
+        """Changes with every decision that PyTorch's cache keys do not see."""
+        data = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return hashlib.sha256(data.encode()).hexdigest()
+
+
+def capture(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Capture:
+    """Tag every node of Dynamo's graph and its sub-graphs; describe its inputs."""
+    placeholders = gm.graph.find_nodes(op="placeholder")
+    inputs = [_describe(p, e) for p, e in zip(placeholders, example_inputs, strict=False)]
+    autocast = _torch.autocast_state()
+    tags: list[tuple[str, str, str]] = []
+    low = bool(autocast)
+    entered = bool(autocast)
+    for graph in graphs_of(gm):
+        state = _Autocast(entered)
+        for node in graph.nodes:
+            state.step(node)
+            entered = entered or state.active
+            low = low or state.active or _is_low(node.meta.get("example_value"))
+            if node.op in ("call_function", "call_method", "call_module"):
+                tag = _tag(node, state.active)
+                node.meta["custom"] = {**(node.meta.get("custom") or {}), TAG: tag}
+                tags.append((node.name, tag, module_path(node.meta)))
+    low = low or any(_is_low(example) for example in example_inputs)
+    return Capture(tuple(inputs), tuple(tags), low, autocast)
+
+
+def graphs_of(gm: fx.GraphModule) -> Iterator[fx.Graph]:
+    """The graph of `gm` and of each graph module inside, each once."""
+    for module in gm.modules():
+        if isinstance(module, fx.GraphModule):
+            yield module.graph
+
+
+def _is_low(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.dtype in LOW_PRECISION
+    return isinstance(value, list | tuple) and any(_is_low(item) for item in value)
+
+
+def _describe(placeholder: fx.Node, example: Any) -> Input:
+    source = _torch.placeholder_source(placeholder)
+    name = clean_path(source) or placeholder.name
+    if isinstance(example, int | torch.SymInt | torch.SymFloat):
+        return Input("symint", name)
+    if isinstance(example, torch.nn.Parameter):
+        return Input("parameter", name)
+    if isinstance(example, torch.Tensor) and _torch.is_static_input(placeholder):
+        return Input("buffer", name)
+    return Input("input", name)
+
+
+def _target_name(node: fx.Node) -> str:
+    return str(getattr(node.target, "__name__", node.target))
+
+
+class _Autocast:
+    """Whether autocast is on, while walking over enter and exit nodes.
+
+    A sub-graph starts as on if it may have been called so: who reads the state
+    treats the conversions of autocast and of decompositions alike.
+    """
+
+    def __init__(self, active: bool) -> None:
+        self.active = active
+        self.outside: dict[Any, bool] = {}
+
+    def step(self, node: fx.Node) -> None:
+        name = _target_name(node)
+        if name == "_enter_autocast":
+            self.outside[node] = self.active
+            self.active = bool(node.args[2]) if len(node.args) > 2 else True
+        elif name == "_exit_autocast":
+            self.active = self.outside.get(node.args[0], self.active)
+
+
+def _tag(node: fx.Node, autocast: bool) -> str:
+    if is_user_cast(node):
+        return USER
+    mixed = "+mixed" if _mixes_dtypes(node) else ""
+    return ("autocast" if autocast else "op") + mixed
+
+
+def is_user_cast(node: fx.Node) -> bool:
+    """True if the model's text asks for a dtype in `node`, or writes into a given one."""
+    name = _target_name(node).split(".")[0]
+    if name in _CAST_METHODS or name in _CAST_FUNCTIONS:
+        return True
+    if name in _WRITES or (name.endswith("_") and not name.startswith("_")) or "out" in node.kwargs:
+        return True
+    arguments = [*node.args, *node.kwargs.values()]
+    return any(isinstance(arg, torch.dtype) for arg in arguments)
+
+
+def _mixes_dtypes(node: fx.Node) -> bool:
+    dtypes = set()
+    for arg in node.all_input_nodes:
+        value = arg.meta.get("example_value")
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            dtypes.add(value.dtype)
+    return len(dtypes) > 1
+
+
+def origin_of(node: fx.Node) -> str:
+    """Origin of a conversion in the joint graph; "user" when nothing is known."""
+    tag = (node.meta.get("custom") or {}).get(TAG)
+    if not isinstance(tag, str) or tag == USER:
+        return USER
+    original = node.meta.get("original_aten")
+    if original is None:
+        return USER
+    if original is _torch.TO_COPY or original is _torch.CONVERT:
+        return AUTOCAST if tag.startswith("autocast") else DECOMPOSITION
+    return PROMOTION if tag.endswith("+mixed") else DECOMPOSITION
+
+
+_QUOTED_KEY = re.compile(r"\[['\"]?([\w.]+)['\"]?\]")
+_CONTAINERS = re.compile(r"\.?_(modules|parameters|buffers)(?=\.|\[|$)")
+
+
+def clean_path(source: str) -> str:
+    """ "blocks.0.norm" of "L['self']._modules['blocks']._modules['0'].norm"."""
+    text = re.sub(r"^[LG]\[['\"](\w+)['\"]\]", r"", source)
+    text = _CONTAINERS.sub("", text)
+    text = _QUOTED_KEY.sub(r".\1", text)
+    return text.strip(".")
+
+
+_paths: dict[str, str] = {}
+
+
+def module_path(meta: dict[str, Any]) -> str:
+    """Path of the innermost module that a node was traced in, "" at the top."""
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack")
+    if not stack:
+        return ""
+    entry = next(reversed(stack.values()))
+    source = entry[0] if isinstance(entry, tuple) else str(entry)
+    path = _paths.get(source)
+    if path is None:
+        path = _paths[source] = clean_path(source)
+    return path

@@ -1,0 +1,68 @@
+"""Comparison of the code that Inductor generates.
+
+Kernels are not compiled by default: generating the text is all that is compared, and
+the C++ compiler would take most of the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import torch
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.utils import run_and_get_code
+
+_HASH = re.compile(r"\bc[a-z0-9]{51}\b|\b[0-9a-f]{40,}\b")
+
+
+def normalized(code: str) -> str:
+    """`code` without comments and hashes, and with names numbered by first use."""
+    code = re.sub(r"(?m)(#(?!include|pragma).*|//.*)$", "", _HASH.sub("H", code))
+    names: dict[str, str] = {}
+    code = re.sub(
+        r"\b[A-Za-z_]\w*\b", lambda m: names.setdefault(m.group(), f"v{len(names)}"), code
+    )
+    return "\n".join(line.rstrip() for line in code.splitlines() if line.strip())
+
+
+def run_step(model, inputs, *, train=True, autocast=torch.bfloat16):
+    """One step; returns outputs as a list of tensors, and gradients by name."""
+    ctx = torch.autocast("cpu", dtype=autocast) if autocast else contextlib.nullcontext()
+    with torch.set_grad_enabled(train):
+        with ctx:
+            result = model(*inputs)
+        leaves = torch.utils._pytree.tree_leaves(result)
+        if train:
+            loss = sum(t.float().square().mean() for t in leaves if t.requires_grad)
+            loss.backward()
+    grads = {}
+    if isinstance(model, torch.nn.Module):
+        grads = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    return [t.detach() if isinstance(t, torch.Tensor) else t for t in leaves], grads
+
+
+@contextlib.contextmanager
+def uncompiled_kernels():
+    """Inductor's C++ kernels become functions that do nothing."""
+    original = AsyncCompile.cpp_pybinding
+    AsyncCompile.cpp_pybinding = lambda self, *args, **kwargs: lambda *tensors: None
+    try:
+        yield
+    finally:
+        AsyncCompile.cpp_pybinding = original
+
+
+def code_of(
+    make, inputs, backend, *, dynamic=None, options=None, train=True, autocast=torch.bfloat16
+):
+    """Generated modules of a fresh model, normalized. The step's values mean nothing."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model = make()
+    if isinstance(model, torch.nn.Module):
+        model.train(train)
+    compiled = torch.compile(model, backend=backend, dynamic=dynamic, options=options)
+    with torch._inductor.config.patch(force_disable_caches=True), uncompiled_kernels():
+        _, codes = run_and_get_code(run_step, compiled, inputs, train=train, autocast=autocast)
+    return [normalized(code) for code in codes]
