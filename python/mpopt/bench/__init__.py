@@ -1,0 +1,1 @@
+"""Benchmark of training steps over model families: `python -m mpopt.bench --help`."""

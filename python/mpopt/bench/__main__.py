@@ -1,0 +1,183 @@
+"""Command line: `python -m mpopt.bench casts|step|compile --family F --variant V`.
+
+Exit codes: 0 done, 1 a measurement failed, 2 a bad argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ._errors import BenchError, UsageError, check_name
+from ._table import Output, progress
+from .casts import measure_casts
+from .compile import measure_compile
+from .families import FAMILIES, Size
+from .rows import Row, write_json
+from .step import Say, measure_step, tune_malloc
+from .variants import BASELINE, VARIANTS, Variant, parse_variants
+
+_COMMANDS = ("casts", "step", "compile")
+_EPILOG = f"""families: {" ".join(FAMILIES)}
+variants: {" ".join(VARIANTS)}"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports errors the way the rest of the benchmark does."""
+
+    def error(self, message: str) -> Any:
+        raise UsageError(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m mpopt.bench",
+        description="Measure a training step: its casts, its time, its compilation.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("command", help="casts (kernels after Inductor, errors), step (times), compile (cold)")
+    add("--family", "--families", dest="families", metavar="F[,F…]|all", required=True)
+    add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=BASELINE)
+    add("--json", metavar="FILE", help="write tidy rows; - for standard output")
+    add("--quick", action="store_true", help="small models, few samples")
+    add("--size", choices=("full", "quick", "tiny"), help="size of the models alone")
+    add("--numerics", choices=("strict", "precise"), help="contract of the mpopt variants")
+    add("--option", action="append", default=[], metavar="K=V", help="of the mpopt backend")
+    add("--rounds", type=int, help="step: timed rounds (20; quick 7)")
+    add("--seconds", type=float, help="step: stop timing after this long (120; quick 15)")
+    add("--no-memory", action="store_true", help="step: no peak memory (a process per variant)")
+    add(
+        "--malloc",
+        choices=("tuned", "stock"),
+        default="tuned",
+        help="step: let glibc keep freed memory, which steadies times (default), or not",
+    )
+    add("--repeats", type=int, help="compile: samples per variant (3; quick 1)")
+    add("--verbose", action="store_true", help="list every kernel that only converts")
+    return parser
+
+
+def _families(text: str) -> list[str]:
+    if text == "all":
+        return list(FAMILIES)
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    return [check_name("family", name, FAMILIES) for name in dict.fromkeys(names)]
+
+
+def _options(args: argparse.Namespace, variants: Sequence[Variant]) -> dict[str, Any]:
+    """Return the options of the mpopt backend; a value that is JSON is read as such."""
+    options: dict[str, Any] = {}
+    for text in args.option:
+        key, sign, value = text.partition("=")
+        if not sign or not key:
+            raise UsageError(f"--option takes KEY=VALUE, not '{text}'")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    if args.numerics is not None:
+        options["numerics"] = args.numerics
+    if options and all(v.backend != "mpopt" for v in variants):
+        raise UsageError("--numerics and --option concern mpopt variants; none is given")
+    return options
+
+
+def _positive(value: float | None, name: str, default: float) -> float:
+    if value is None:
+        return default
+    if value <= 0:
+        raise UsageError(f"{name} must be positive, not {value:g}")
+    return value
+
+
+class _Session:
+    """One invocation: checked arguments, and the rows that it has measured."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        check_name("command", args.command, _COMMANDS)
+        self.args = args
+        self.families = _families(args.families)
+        self.variants = parse_variants(args.variants)
+        self.options = _options(args, self.variants)
+        self.size: Size = args.size or ("quick" if args.quick else "full")
+        self.rounds = int(_positive(args.rounds, "--rounds", 7 if args.quick else 20))
+        self.seconds = _positive(args.seconds, "--seconds", 15 if args.quick else 120)
+        self.repeats = int(_positive(args.repeats, "--repeats", 1 if args.quick else 3))
+        self.output = Output(sys.stderr if args.json == "-" else sys.stdout)
+        self.rows: list[Row] = []
+
+    def _casts(self, family: str, say: Say) -> list[Row]:
+        rows = []
+        for variant in self.variants:
+            say(f"{family}: {variant.name}")
+            report = measure_casts(family, self.size, variant, self.options)
+            rows += report.rows
+            if variant.backend is not None:
+                title = f"{family}, {variant.name}"
+                self.output.kernels(title, report.kernels, verbose=self.args.verbose)
+        return rows
+
+    def _measure(self, family: str, say: Say) -> list[Row]:
+        if self.args.command == "casts":
+            return self._casts(family, say)
+        if self.args.command == "compile":
+            return measure_compile(
+                family, self.size, self.variants, self.options, repeats=self.repeats, say=say
+            )
+        return measure_step(
+            family,
+            self.size,
+            self.variants,
+            self.options,
+            rounds=self.rounds,
+            seconds=self.seconds,
+            memory=not self.args.no_memory,
+            say=say,
+        )
+
+    def run(self) -> int:
+        """Measure each family; one that fails is reported and does not stop the others."""
+        if self.args.command == "step" and self.args.malloc == "tuned":
+            tune_malloc()
+        failed = False
+        for family in self.families:
+            try:
+                with progress() as say:
+                    rows = self._measure(family, say)
+            except UsageError:
+                raise
+            except Exception as error:  # whatever a backend raises must not lose other families
+                failed = True
+                print(f"error: {family}: {type(error).__name__}: {error}", file=sys.stderr)
+                logging.getLogger(__name__).debug("traceback", exc_info=True)
+                continue
+            self.output.rows(rows, verbose=self.args.verbose)
+            self.rows += rows
+        if self.args.json is not None:
+            write_json(self.rows, self.args.json)
+        return 1 if failed else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    warnings.filterwarnings("ignore", module=r"torch\..*|transformers\..*|timm\..*")
+    try:
+        return _Session(_parser().parse_args(argv)).run()
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (BenchError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

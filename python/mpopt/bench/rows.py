@@ -1,0 +1,60 @@
+"""Tidy result rows: one value per row, with everything that names it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured value.
+
+    Attributes:
+        command: casts, step or compile.
+        family: model family.
+        variant: precision and backend.
+        phase: forward, backward, update, step or compile.
+        metric: a dotted suffix splits a metric (`cast_only_bytes.weight`) or
+            describes its spread (`step_ms.q1`).
+        value: may be non-finite; JSON then holds null.
+        unit: kernels, bytes, ms, s, ratio, graphs.
+        n: how many samples the value summarises.
+    """
+
+    command: str
+    family: str
+    variant: str
+    phase: str
+    metric: str
+    value: float
+    unit: str
+    n: int = 1
+
+
+def to_json(rows: Iterable[Row]) -> str:
+    """Return the rows as a JSON array, one row per line."""
+    lines = []
+    for row in rows:
+        record = asdict(row)
+        if not math.isfinite(row.value):
+            record["value"] = None
+        lines.append(json.dumps(record, allow_nan=False))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def write_json(rows: Iterable[Row], target: str) -> None:
+    """Write the rows to the file `target`, or to standard output for `-`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    text = to_json(rows)
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    Path(target).write_text(text, encoding="utf-8")

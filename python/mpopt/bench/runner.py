@@ -1,0 +1,113 @@
+"""One family in one variant: build it, then run forward, backward and update."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from .families import Batch, Size, build
+from .variants import Variant
+
+_FP16_SCALE = 2.0**12  # keeps fp16 gradients of every family above underflow, below overflow
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Wall times of one training step in milliseconds."""
+
+    forward: float
+    backward: float
+    update: float
+
+    @property
+    def step(self) -> float:
+        """The whole step."""
+        return self.forward + self.backward + self.update
+
+
+def compiled(
+    model: nn.Module, variant: Variant, options: Mapping[str, Any] | None = None
+) -> Callable[..., torch.Tensor]:
+    """Return `model` as the variant runs it; `options` go to the mpopt backend only."""
+    if variant.backend is None:
+        return model
+    chosen = dict(options or {}) if variant.backend == "mpopt" else {}
+    run: Callable[..., torch.Tensor] = torch.compile(
+        model, backend=variant.backend, dynamic=False, options=chosen or None
+    )
+    return run
+
+
+def cast_batch(batch: Batch, dtype: torch.dtype) -> Batch:
+    """Return the batch with its floating-point tensors in `dtype`."""
+    return tuple(t.to(dtype) if t.is_floating_point() else t for t in batch)
+
+
+class Runner:
+    """A model, its batch and its optimizer (fused AdamW), with fp16 loss scaling as users do it.
+
+    Attributes:
+        model: the module with parameters in the variant's dtype.
+        batch: the one batch that every step uses.
+    """
+
+    def __init__(
+        self,
+        family: str,
+        size: Size,
+        variant: Variant,
+        options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.variant = variant
+        model, batch = build(family, size, seed)
+        self.model = model.to(variant.weights)
+        self.batch = cast_batch(batch, variant.weights)
+        self._run = compiled(self.model, variant, options)
+        self._optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
+        self._scaler = torch.amp.GradScaler(
+            "cpu", init_scale=_FP16_SCALE, enabled=variant.autocast is torch.float16
+        )
+
+    def forward(self) -> torch.Tensor:
+        """Return the scalar loss."""
+        dtype = self.variant.autocast
+        with torch.autocast("cpu", dtype or torch.bfloat16, enabled=dtype is not None):
+            return self._run(*self.batch)
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Accumulate gradients, scaled if the variant scales its loss."""
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+
+    def update(self) -> None:
+        """Take the optimizer's step and drop the gradients."""
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+        self._optimizer.zero_grad(set_to_none=True)
+
+    def gradients(self) -> dict[str, torch.Tensor]:
+        """Return the unscaled gradients of the last backward in fp64, by parameter name."""
+        scale = self._scaler.get_scale()
+        return {
+            name: p.grad.double() / scale
+            for name, p in self.model.named_parameters()
+            if p.grad is not None
+        }
+
+    def step(self, clock: Callable[[], float] = time.perf_counter) -> StepTimes:
+        """Run one training step and time its three parts."""
+        start = clock()
+        loss = self.forward()
+        forward = clock()
+        self.backward(loss)
+        backward = clock()
+        self.update()
+        end = clock()
+        return StepTimes(
+            (forward - start) * 1e3, (backward - forward) * 1e3, (end - backward) * 1e3
+        )
