@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,12 @@ def _dependencies(build: Path) -> dict[str, list[str]]:
     return table
 
 
+def _object_of(command: str) -> str:
+    """Returns the object file of a compile command; CMake 3.25 gives it only there."""
+    words = shlex.split(command)
+    return words[words.index("-o") + 1]
+
+
 class Digests:
     """Content digests of files, each read once."""
 
@@ -74,7 +81,7 @@ def units(build: Path) -> list[Unit]:
             continue
         digest = hashlib.sha256(version + settings + entry["command"].encode())
         digest.update(digests.of(entry["file"]))
-        for name in sorted(made_from.get(entry["output"], [])):
+        for name in sorted(made_from.get(_object_of(entry["command"]), [])):
             # System headers change with the compiler's version only.
             if not name.startswith("/usr/") and not name.endswith(".pch"):
                 digest.update(digests.of(name))
