@@ -1,0 +1,231 @@
+//===- Check.cpp - prove that a rewrite kept its contract -----------------===//
+
+#include "passes/Check/Check.h"
+#include "mlir/IR/OperationSupport.h"
+#include "passes/Check/Obligations.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+using namespace mlir::mp::check;
+
+namespace {
+/// Compares one function with itself after rewriting.
+class FunctionCheck {
+public:
+  FunctionCheck(func::FuncOp before, func::FuncOp after)
+      : before(before), after(after) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult checkCovered(func::FuncOp func);
+  LogicalResult checkSignature();
+  LogicalResult checkEffects(const NormalForm &a, const NormalForm &b);
+  LogicalResult checkOutputs(const NormalForm &a, const NormalForm &b);
+  LogicalResult reportDifference(const Twine &what, TermId a, TermId b);
+  std::pair<TermId, TermId> locateDifference(TermId a, TermId b) const;
+  std::string describe(TermId id) const;
+  Location locationOf(TermId id, func::FuncOp func) const;
+
+  func::FuncOp before, after;
+  TermTable table;
+  /// Differences that were reported for an earlier output.
+  llvm::DenseSet<std::pair<TermId, TermId>> reported;
+};
+} // namespace
+
+LogicalResult FunctionCheck::checkCovered(func::FuncOp func) {
+  if (!func.getBody().hasOneBlock())
+    return func.emitError("has several blocks, which the check does not cover");
+  for (Operation &op : func.getBody().front())
+    if (op.getNumRegions())
+      return op.emitError("has a region, which the check does not cover");
+  return success();
+}
+
+LogicalResult FunctionCheck::checkSignature() {
+  auto differ = [&](const Twine &what) {
+    InFlightDiagnostic diag = before.emitError(what) << " differ";
+    diag.attachNote(after.getLoc()) << "after";
+    return diag;
+  };
+  if (before.getFunctionType() != after.getFunctionType())
+    return differ("types of @" + before.getName())
+           << ": " << before.getFunctionType() << " and "
+           << after.getFunctionType();
+  if (before.getArgAttrsAttr() != after.getArgAttrsAttr())
+    return differ("argument attributes of @" + before.getName());
+  if (before.getResAttrsAttr() != after.getResAttrsAttr())
+    return differ("result attributes of @" + before.getName());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+std::string FunctionCheck::describe(TermId id) const {
+  const Term &term = table[id];
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (term.kind == TermKind::Input)
+    os << "argument " << term.index;
+  else if (term.kind == TermKind::Apply)
+    os << cast<StringAttr>(term.name).getValue();
+  else
+    os << (term.kind == TermKind::Convert ? "conversion of "
+                                          : "unrounded conversion of ")
+       << table.elementType(term.args[0]);
+  os << " in " << table.elementType(id);
+  return text;
+}
+
+Location FunctionCheck::locationOf(TermId id, func::FuncOp func) const {
+  return table[id].op ? table[id].op->getLoc() : func.getLoc();
+}
+
+/// Follows the first differing argument as long as both sides are the same
+/// operator: there lies the cause.
+std::pair<TermId, TermId> FunctionCheck::locateDifference(TermId a,
+                                                          TermId b) const {
+  while (true) {
+    const Term &x = table[a], &y = table[b];
+    if (x.kind != y.kind || x.type != y.type || x.name != y.name ||
+        x.attrs != y.attrs || x.index != y.index || x.serial != y.serial ||
+        x.args.size() != y.args.size() || x.results != y.results)
+      return {a, b};
+    for (auto [p, q] : llvm::zip(x.args, y.args))
+      if (p != q) {
+        a = p;
+        b = q;
+        break;
+      }
+    if (&table[a] == &x)
+      return {a, b};
+  }
+}
+
+LogicalResult FunctionCheck::reportDifference(const Twine &what, TermId a,
+                                              TermId b) {
+  auto [x, y] = locateDifference(a, b);
+  if (!reported.insert({x, y}).second)
+    return failure();
+  InFlightDiagnostic diag = emitError(locationOf(x, before))
+                            << what << " of @" << before.getName()
+                            << " differs: " << describe(x) << " before";
+  diag.attachNote(locationOf(y, after)) << describe(y) << " after";
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+LogicalResult FunctionCheck::checkEffects(const NormalForm &a,
+                                          const NormalForm &b) {
+  for (size_t i = 0; i < std::max(a.effects.size(), b.effects.size()); ++i) {
+    Operation *x = i < a.effects.size() ? a.effects[i] : nullptr;
+    Operation *y = i < b.effects.size() ? b.effects[i] : nullptr;
+    if (!x || !y || signatureOf(x) != signatureOf(y) ||
+        x->getResultTypes() != y->getResultTypes() ||
+        a.effectOperands[i].size() != b.effectOperands[i].size()) {
+      InFlightDiagnostic diag =
+          (x ? x->emitError() : before.emitError())
+          << "effect " << i << " of @" << before.getName()
+          << " differs: " << (x ? signatureOf(x).first : Attribute())
+          << " before";
+      diag.attachNote(y ? y->getLoc() : after.getLoc())
+          << (y ? signatureOf(y).first : Attribute()) << " after";
+      return diag; // what follows would only repeat it
+    }
+    for (auto [p, q] : llvm::zip(a.effectOperands[i], b.effectOperands[i]))
+      if (p != q)
+        return reportDifference("operand of effect " + Twine(i), p, q);
+  }
+  return success();
+}
+
+LogicalResult FunctionCheck::checkOutputs(const NormalForm &a,
+                                          const NormalForm &b) {
+  LogicalResult result = success();
+  auto outputs = [](func::FuncOp func) {
+    return func.getBody().front().getTerminator()->getOperands();
+  };
+  for (auto [i, pair] :
+       llvm::enumerate(llvm::zip(outputs(before), outputs(after)))) {
+    TermId x = a.terms.lookup(std::get<0>(pair));
+    TermId y = b.terms.lookup(std::get<1>(pair));
+    if (x != y)
+      result = reportDifference("output " + Twine(i), x, y);
+  }
+  return result;
+}
+
+LogicalResult FunctionCheck::run() {
+  if (failed(checkSignature()))
+    return failure();
+  if (before.isExternal() || after.isExternal())
+    return success(before.isExternal() == after.isExternal());
+  if (failed(checkCovered(before)) || failed(checkCovered(after)))
+    return failure();
+
+  auto sizeOf = [](func::FuncOp func) {
+    return func.getBody().front().getOperations().size();
+  };
+  table.allow(50 * (sizeOf(before) + sizeOf(after)));
+  NormalForm traced = normalForm(before, table, Allowances());
+  Allowances allowed;
+  LogicalResult result = verifyRecord(before, after, traced, allowed);
+  if (!allowed.dropped.empty()) {
+    Allowances dropped;
+    dropped.dropped = allowed.dropped;
+    traced = normalForm(before, table, dropped);
+  }
+  NormalForm rewritten = normalForm(after, table, allowed);
+  if (table.isExhausted())
+    return before.emitError(
+        "has too many roundings in one chain to be compared");
+  if (failed(checkEffects(traced, rewritten)) ||
+      failed(checkOutputs(traced, rewritten)))
+    return failure();
+  return result;
+}
+
+/// Operations of a module beside its functions must not change.
+static LogicalResult checkOthers(ModuleOp before, ModuleOp after) {
+  auto others = [](ModuleOp module) {
+    SmallVector<Operation *> ops;
+    for (Operation &op : *module.getBody())
+      if (!isa<func::FuncOp>(op))
+        ops.push_back(&op);
+    return ops;
+  };
+  SmallVector<Operation *> a = others(before), b = others(after);
+  if (a.size() != b.size())
+    return before.emitError("has ")
+           << a.size() << " operations beside functions before and " << b.size()
+           << " after";
+  for (auto [x, y] : llvm::zip(a, b))
+    if (!OperationEquivalence::isEquivalentTo(
+            x, y, OperationEquivalence::IgnoreLocations)) {
+      InFlightDiagnostic diag = x->emitError("changed");
+      diag.attachNote(y->getLoc()) << "after";
+      return diag;
+    }
+  return success();
+}
+
+LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after) {
+  LogicalResult result = checkOthers(before, after);
+  for (auto func : before.getOps<func::FuncOp>()) {
+    auto rewritten = after.lookupSymbol<func::FuncOp>(func.getName());
+    if (!rewritten)
+      result = func.emitError("is missing after");
+    else if (failed(FunctionCheck(func, rewritten).run()))
+      result = failure();
+  }
+  for (auto func : after.getOps<func::FuncOp>())
+    if (!before.lookupSymbol<func::FuncOp>(func.getName()))
+      result = func.emitError("is missing before");
+  return result;
+}

@@ -1,0 +1,286 @@
+//===- NormalForm.cpp - from a function to terms --------------------------===//
+
+#include "passes/Check/NormalForm.h"
+#include "dialect/Graph/Graph.h"
+#include "dialect/IR/MPOps.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+using namespace mlir::mp::check;
+
+//===----------------------------------------------------------------------===//
+// What an operation is
+//===----------------------------------------------------------------------===//
+
+static std::optional<OpKind> kindOf(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  return precision ? std::optional(precision.getOpKind()) : std::nullopt;
+}
+
+bool mlir::mp::check::isOrdered(Operation *op) {
+  std::optional<OpKind> kind = kindOf(op);
+  return kind == OpKind::Random || kind == OpKind::Effect ||
+         !isMemoryEffectFree(op);
+}
+
+/// Of the arguments of a conversion in the framework, only the dtype counts.
+static bool onlyNamesDtype(DictionaryAttr args) {
+  return !args || llvm::all_of(args, [](NamedAttribute arg) {
+    auto flag = dyn_cast<BoolAttr>(arg.getValue());
+    return arg.getName() == "dtype" || isa<UnitAttr>(arg.getValue()) ||
+           (flag && !flag.getValue());
+  });
+}
+
+bool mlir::mp::check::isConversion(Operation *op) {
+  if (isa<CastOp>(op))
+    return true;
+  auto aten = dyn_cast<AtenOp>(op);
+  bool isSpelling =
+      aten &&
+      llvm::StringSwitch<bool>(aten.getCallee())
+          .Cases({"aten.to.dtype", "aten._to_copy.default",
+                  "aten.type_as.default", "prims.convert_element_type.default"},
+                 true)
+          .Default(false);
+  if (!isSpelling || isOrdered(op) || op->getNumResults() != 1 ||
+      op->getNumOperands() == 0 || !onlyNamesDtype(aten.getArgsAttr()))
+    return false;
+  auto from = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return from && to && from.getShape() == to.getShape();
+}
+
+static FloatType floatElement(Value value) {
+  auto tensor = dyn_cast<TensorType>(value.getType());
+  return tensor ? dyn_cast<FloatType>(tensor.getElementType()) : FloatType();
+}
+
+/// The element type of a float tensor with dimensions: one without does not
+/// promote one with them.
+static FloatType dimensionedFloat(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 0 ? floatElement(value) : FloatType();
+}
+
+FloatType mlir::mp::check::promotedType(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  std::optional<OpKind> kind = kindOf(op);
+  if ((kind != OpKind::Pointwise && kind != OpKind::Monotone) ||
+      op->getNumResults() != 1)
+    return {};
+  FloatType wide = dimensionedFloat(op->getResult(0));
+  FloatType own = dimensionedFloat(operand.get());
+  if (!wide || !own || own == wide || !isExactConversion(own, wide))
+    return {};
+  // Without an operand of the result's type it is wide for another reason.
+  bool hasWide = llvm::any_of(op->getOperands(), [&](Value other) {
+    return dimensionedFloat(other) == wide;
+  });
+  return hasWide ? wide : FloatType();
+}
+
+/// An argument that names a dtype decides the result type by itself.
+static bool namesDtype(Operation *op) {
+  auto args = op->getAttrOfType<DictionaryAttr>("args");
+  return args && llvm::any_of(args, [](NamedAttribute arg) {
+           return isa<TypeAttr>(arg.getValue());
+         });
+}
+
+bool mlir::mp::check::isTransparent(Operation *op) {
+  std::optional<OpKind> kind = kindOf(op);
+  bool moves = kind == OpKind::View || kind == OpKind::Movement;
+  bool isMonotone = kind == OpKind::Monotone && op->getNumResults() == 1;
+  if ((!moves && !isMonotone) || isOrdered(op) || namesDtype(op) ||
+      op->getNumResults() == 0)
+    return false;
+  FloatType element = floatElement(op->getResult(0));
+  if (!element)
+    return false;
+  bool hasValue = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    FloatType own = floatElement(operand.get());
+    if (FloatType promoted = promotedType(operand))
+      own = promoted;
+    // A bare number is a constant whose value is not known here.
+    if ((own && own != element) || isa<FloatType>(operand.get().getType()))
+      return false;
+    hasValue |= own == element;
+  }
+  return hasValue && llvm::all_of(op->getResults(), [&](Value result) {
+           return floatElement(result) == element;
+         });
+}
+
+static bool isMatrixProduct(StringRef callee) {
+  return llvm::StringSwitch<bool>(stripOverload(callee))
+      .Cases({"aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm"}, true)
+      .Default(false);
+}
+
+/// The overload `dtype` of a matrix product names its result type, which the
+/// term holds anyway.
+static Attribute withoutResultType(DictionaryAttr args) {
+  if (!args)
+    return {};
+  NamedAttrList list(args);
+  list.erase("out_dtype");
+  return list.empty() ? Attribute() : list.getDictionary(args.getContext());
+}
+
+std::pair<Attribute, Attribute> mlir::mp::check::signatureOf(Operation *op) {
+  Builder builder(op->getContext());
+  StringRef callee = frameworkCallee(op);
+  auto args = op->getAttrOfType<DictionaryAttr>("args");
+  if (args && args.empty())
+    args = {};
+  if (isMatrixProduct(callee))
+    return {builder.getStringAttr(stripOverload(callee)),
+            withoutResultType(args)};
+  if (!callee.empty())
+    return {builder.getStringAttr(callee), args};
+  NamedAttrList attrs(op->getAttrDictionary());
+  for (NamedAttribute attr : op->getDiscardableAttrs())
+    if (attr.getName().strref().starts_with("mp."))
+      attrs.erase(attr.getName());
+  return {builder.getStringAttr(op->getName().getStringRef()),
+          attrs.getDictionary(op->getContext())};
+}
+
+SmallVector<Value> mlir::mp::check::orderedOperands(Operation *op) {
+  SmallVector<Value> operands(op->getOperands());
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    if (matmul.getBias())
+      std::rotate(operands.begin(), operands.end() - 1, operands.end());
+  return operands;
+}
+
+int64_t mlir::mp::check::nodeNumber(Operation *op, int64_t position) {
+  int64_t stem = stemOf(op->getLoc());
+  return stem < 0 ? position : stem;
+}
+
+//===----------------------------------------------------------------------===//
+// Walk
+//===----------------------------------------------------------------------===//
+
+namespace {
+class FormBuilder {
+public:
+  FormBuilder(TermTable &table, const Allowances &allowances)
+      : table(table), allowances(allowances) {}
+
+  NormalForm build(func::FuncOp func);
+
+private:
+  void visit(Operation *op, int64_t position);
+  void visitConversion(Operation *op);
+  void visitRounding(RoundOp op);
+  void visitOperator(Operation *op, int64_t position);
+  void promoteOperands(Operation *op, MutableArrayRef<TermId> args);
+  void widenOperands(Operation *op, MutableArrayRef<TermId> args,
+                     ArrayRef<Value> operands, int64_t position);
+
+  TermTable &table;
+  const Allowances &allowances;
+  NormalForm form;
+};
+} // namespace
+
+void FormBuilder::visitConversion(Operation *op) {
+  TermId input = form.terms.lookup(op->getOperand(0));
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  form.terms[op->getResult(0)] = allowances.dropped.contains(op)
+                                     ? table.dropped(input, element, op)
+                                     : table.convert(input, element, op);
+}
+
+/// round(x to F) is a narrowing and a widening; dropped, it is nothing.
+void FormBuilder::visitRounding(RoundOp op) {
+  TermId input = form.terms.lookup(op.getInput());
+  if (!allowances.dropped.contains(op)) {
+    TermId narrow = table.convert(input, op.getFormat(), op);
+    input = table.convert(narrow, op.getInput().getType().getElementType(), op);
+  }
+  form.terms[op.getOutput()] = input;
+}
+
+/// A pointwise operator widens its narrower operands to the widest by itself.
+void FormBuilder::promoteOperands(Operation *op, MutableArrayRef<TermId> args) {
+  for (auto [arg, operand] : llvm::zip(args, op->getOpOperands()))
+    if (FloatType wide = promotedType(operand))
+      arg = table.convert(arg, wide, op);
+}
+
+/// matmul(a : half, b : half) into f32, which a record allows, is the product
+/// of the widened operands.
+void FormBuilder::widenOperands(Operation *op, MutableArrayRef<TermId> args,
+                                ArrayRef<Value> operands, int64_t position) {
+  if (!allowances.halfMatmuls.contains(nodeNumber(op, position)) ||
+      !isMatrixProduct(frameworkCallee(op)) || operands.size() != 2)
+    return;
+  FloatType result = floatElement(op->getResult(0));
+  bool readsHalves =
+      result && result.isF32() && llvm::all_of(operands, [](Value operand) {
+        FloatType own = floatElement(operand);
+        return own && isHalf(own);
+      });
+  if (readsHalves)
+    for (TermId &arg : args)
+      arg = table.convert(arg, result, op);
+}
+
+void FormBuilder::visitOperator(Operation *op, int64_t position) {
+  SmallVector<Value> operands = orderedOperands(op);
+  SmallVector<TermId, 4> args;
+  for (Value operand : operands)
+    args.push_back(form.terms.lookup(operand));
+
+  Term term;
+  term.kind = TermKind::Apply;
+  term.isTransparent = isTransparent(op);
+  promoteOperands(op, args);
+  widenOperands(op, args, operands, position);
+  if (isOrdered(op)) {
+    form.effects.push_back(op);
+    form.effectOperands.emplace_back(args);
+    term.serial = form.effects.size();
+  }
+  std::tie(term.name, term.attrs) = signatureOf(op);
+  SmallVector<Attribute> results;
+  for (Type type : op->getResultTypes())
+    results.push_back(TypeAttr::get(type));
+  term.results = ArrayAttr::get(op->getContext(), results);
+  term.op = op;
+  for (OpResult result : op->getResults()) {
+    term.index = result.getResultNumber();
+    term.type = result.getType();
+    form.terms[result] = table.apply(term, args);
+  }
+}
+
+void FormBuilder::visit(Operation *op, int64_t position) {
+  if (auto round = dyn_cast<RoundOp>(op))
+    return visitRounding(round);
+  if (isConversion(op))
+    return visitConversion(op);
+  visitOperator(op, position);
+}
+
+NormalForm FormBuilder::build(func::FuncOp func) {
+  Block &body = func.getBody().front();
+  for (BlockArgument argument : body.getArguments())
+    form.terms[argument] =
+        table.input(argument.getArgNumber(), argument.getType());
+  for (auto [position, op] : llvm::enumerate(body.without_terminator()))
+    if (!table.isExhausted())
+      visit(&op, position);
+  return std::move(form);
+}
+
+NormalForm mlir::mp::check::normalForm(func::FuncOp func, TermTable &table,
+                                       const Allowances &allowances) {
+  return FormBuilder(table, allowances).build(func);
+}

@@ -1,0 +1,59 @@
+//===- NormalForm.h - from a function to terms -----------------*- C++ -*-===//
+
+#ifndef MP_PASSES_CHECK_NORMALFORM_H
+#define MP_PASSES_CHECK_NORMALFORM_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Check/Terms.h"
+
+namespace mlir::mp::check {
+
+/// What records allow, after verification.
+struct Allowances {
+  /// Operations of the module before whose rounding is dropped.
+  llvm::DenseSet<Operation *> dropped;
+  /// Nodes of matrix products that read halves instead of widened halves.
+  llvm::DenseSet<int64_t> halfMatmuls;
+};
+
+/// The terms of one function.
+struct NormalForm {
+  llvm::DenseMap<Value, TermId> terms;
+  /// Operations that run for their effects, or draw random numbers, in order.
+  SmallVector<Operation *> effects;
+  /// Their operands, in the same order.
+  SmallVector<SmallVector<TermId, 4>> effectOperands;
+};
+
+/// Computes the normal form of every value of `func`, which has one block.
+NormalForm normalForm(func::FuncOp func, TermTable &table,
+                      const Allowances &allowances);
+
+/// True if the operation has a place in an order: effects, random numbers.
+bool isOrdered(Operation *op);
+
+/// True if `op` only converts elements, in whatever spelling.
+bool isConversion(Operation *op);
+
+/// True if `op` moves data or is monotone in all its float operands and
+/// results, so that a conversion goes through it (but for constants among its
+/// arguments).
+bool isTransparent(Operation *op);
+
+/// The type to which `op` itself widens its operand, as pointwise operators do
+/// with the narrower of two; null when it reads the operand as it is.
+FloatType promotedType(OpOperand &operand);
+
+/// Name and arguments that say what an operation computes: raised operations
+/// and matrix products are the framework's operators that they stand for.
+std::pair<Attribute, Attribute> signatureOf(Operation *op);
+
+/// Operands in the order of the framework: mp.matmul names its bias last.
+SmallVector<Value> orderedOperands(Operation *op);
+
+/// Number of the node that `op` is, was made from, or is the `position`-th of.
+int64_t nodeNumber(Operation *op, int64_t position);
+
+} // namespace mlir::mp::check
+
+#endif // MP_PASSES_CHECK_NORMALFORM_H

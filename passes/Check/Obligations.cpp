@@ -1,0 +1,336 @@
+//===- Obligations.cpp - conditions of the contract precise ---------------===//
+
+#include "passes/Check/Obligations.h"
+#include "dialect/IR/MPOps.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+using namespace mlir::mp::check;
+
+//===----------------------------------------------------------------------===//
+// Readers of a rounding
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// For roundings of `wide` values to `narrow`: which values are only widened
+/// again, and which are observed. One sweep from the last operation on.
+class Readers {
+public:
+  Readers(func::FuncOp func, const llvm::DenseSet<Operation *> &live,
+          FloatType narrow, FloatType wide)
+      : narrow(narrow), wide(wide) {
+    for (Operation &op : llvm::reverse(func.getBody().front()))
+      if (live.contains(&op))
+        visit(&op);
+  }
+
+  /// A live reader keeps the rounded value narrow; null if none does.
+  Operation *narrowReader(Value value) const {
+    return narrowReaders.lookup(value);
+  }
+  /// A live reader can tell a rounded value from another; null if none can.
+  Operation *observer(Value value) const { return observers.lookup(value); }
+
+private:
+  void visit(Operation *op);
+  Operation *narrowReaderThrough(OpOperand &use) const;
+  Operation *observerThrough(OpOperand &use) const;
+
+  FloatType narrow, wide;
+  llvm::DenseMap<Value, Operation *> narrowReaders, observers;
+};
+} // namespace
+
+static Type elementOf(Value value) {
+  return getElementTypeOrSelf(value.getType());
+}
+
+static Operation *firstOf(Operation *op,
+                          const llvm::DenseMap<Value, Operation *> &readers) {
+  for (Value result : op->getResults())
+    if (Operation *reader = readers.lookup(result))
+      return reader;
+  return nullptr;
+}
+
+void Readers::visit(Operation *op) {
+  for (OpOperand &use : op->getOpOperands()) {
+    if (Operation *reader = narrowReaderThrough(use))
+      narrowReaders.try_emplace(use.get(), reader);
+    if (Operation *reader = observerThrough(use))
+      observers.try_emplace(use.get(), reader);
+  }
+}
+
+Operation *Readers::narrowReaderThrough(OpOperand &use) const {
+  Operation *op = use.getOwner();
+  Type to =
+      isConversion(op) ? elementOf(op->getResult(0)) : Type(promotedType(use));
+  if (to && to != narrow)
+    return isExactConversion(narrow, to) && isExactConversion(wide, to)
+               ? nullptr
+               : op;
+  if (to || isTransparent(op))
+    return firstOf(op, narrowReaders);
+  return op;
+}
+
+/// Rounding again to the same format hides whether it was rounded before.
+Operation *Readers::observerThrough(OpOperand &use) const {
+  Operation *op = use.getOwner();
+  if (isConversion(op)) {
+    if (!isa<FloatType>(elementOf(op->getResult(0))))
+      return op;
+    return elementOf(op->getResult(0)) == narrow ? nullptr
+                                                 : firstOf(op, observers);
+  }
+  if (auto round = dyn_cast<RoundOp>(op))
+    return round.getFormat() == narrow ? nullptr : firstOf(op, observers);
+  auto reader = dyn_cast<PrecisionOpInterface>(op);
+  if (!reader)
+    return nullptr;
+  if (reader.observesRounding(use.getOperandNumber()))
+    return op;
+  return reader.commutesWithRounding() ? firstOf(op, observers) : nullptr;
+}
+
+/// Operations whose results matter: the rest is dead and decides nothing.
+static llvm::DenseSet<Operation *> liveOperations(func::FuncOp func) {
+  llvm::DenseSet<Operation *> live;
+  for (Operation &op : llvm::reverse(func.getBody().front())) {
+    bool isLive = op.hasTrait<OpTrait::IsTerminator>() || isOrdered(&op) ||
+                  llvm::any_of(op.getUsers(), [&](Operation *user) {
+                    return live.contains(user);
+                  });
+    if (isLive)
+      live.insert(&op);
+  }
+  return live;
+}
+
+//===----------------------------------------------------------------------===//
+// Records
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Record {
+  StringRef rule, contract;
+  int64_t node;
+};
+
+class Verifier {
+public:
+  Verifier(func::FuncOp before, func::FuncOp after, const NormalForm &form,
+           Allowances &allowances)
+      : before(before), after(after), form(form), allowances(allowances),
+        live(liveOperations(before)) {}
+
+  LogicalResult verify();
+
+private:
+  FailureOr<SmallVector<Record>> newRecords();
+  void indexRoundings();
+  LogicalResult claimDropped(const Record &record);
+  void adoptEqualRoundings();
+  LogicalResult verifyDropped(Operation *op);
+  LogicalResult verifyEqualRoundings(Operation *op);
+  InFlightDiagnostic emitIllegal(Operation *op);
+  const Readers &readersOf(FloatType narrow, FloatType wide);
+
+  func::FuncOp before, after;
+  const NormalForm &form;
+  Allowances &allowances;
+  llvm::DenseSet<Operation *> live;
+  /// Roundings of `before` by node, and by the term that they compute.
+  llvm::DenseMap<int64_t, SmallVector<Operation *, 1>> byNode;
+  llvm::DenseMap<TermId, SmallVector<Operation *, 2>> byTerm;
+  /// Nodes that a record says were merged into an equal value.
+  llvm::DenseSet<int64_t> merged;
+  llvm::DenseMap<Operation *, int64_t> nodes;
+  llvm::DenseSet<int64_t> known;
+  std::map<std::pair<const void *, const void *>, std::unique_ptr<Readers>>
+      readers;
+};
+} // namespace
+
+/// The format that `op` rounds floats to and the type that it reads; none for
+/// an operation that rounds no float.
+static std::optional<std::pair<FloatType, FloatType>>
+roundingOf(Operation *op) {
+  FloatType narrow, wide;
+  if (auto round = dyn_cast<RoundOp>(op)) {
+    narrow = cast<FloatType>(round.getFormat());
+    wide = dyn_cast<FloatType>(elementOf(round.getInput()));
+  } else if (isConversion(op)) {
+    narrow = dyn_cast<FloatType>(elementOf(op->getResult(0)));
+    wide = dyn_cast<FloatType>(elementOf(op->getOperand(0)));
+  }
+  if (!narrow || !wide || isExactConversion(wide, narrow))
+    return std::nullopt;
+  return std::pair(narrow, wide);
+}
+
+/// Who asked; nobody known counts as the user.
+static CastOrigin originOf(Operation *op) {
+  if (auto cast = dyn_cast<CastOp>(op))
+    return cast.getOrigin();
+  if (auto round = dyn_cast<RoundOp>(op))
+    return round.getOrigin();
+  auto origin = op->getAttrOfType<CastOriginAttr>("mp.origin");
+  return origin ? origin.getValue() : CastOrigin::user;
+}
+
+static ArrayRef<Attribute> recordOf(func::FuncOp func) {
+  auto record = func->getAttrOfType<ArrayAttr>(MPDialect::kRewritesAttrName);
+  return record ? record.getValue() : ArrayRef<Attribute>();
+}
+
+/// The applied entries that `after` has beyond those of `before`.
+FailureOr<SmallVector<Record>> Verifier::newRecords() {
+  ArrayRef<Attribute> entries = recordOf(after), old = recordOf(before);
+  if (entries.take_front(old.size()) == old)
+    entries = entries.drop_front(old.size());
+  SmallVector<Record> records;
+  for (Attribute attr : entries) {
+    auto entry = dyn_cast<DictionaryAttr>(attr);
+    auto text = [&](StringRef name) {
+      auto value = entry ? entry.getAs<StringAttr>(name) : StringAttr();
+      return value ? value.getValue() : StringRef();
+    };
+    auto node = entry ? entry.getAs<IntegerAttr>("node") : IntegerAttr();
+    if (!node || text("rule").empty() || text("status").empty())
+      return after.emitError("malformed entry in mp.rewrites: ") << attr;
+    if (text("status") == "applied")
+      records.push_back({text("rule"), text("contract"), node.getInt()});
+  }
+  return records;
+}
+
+void Verifier::indexRoundings() {
+  for (auto [position, op] :
+       llvm::enumerate(before.getBody().front().without_terminator())) {
+    int64_t node = nodeNumber(&op, position);
+    known.insert(node);
+    if (!roundingOf(&op))
+      continue;
+    nodes[&op] = node;
+    byNode[node].push_back(&op);
+    byTerm[form.terms.lookup(op.getResult(0))].push_back(&op);
+  }
+}
+
+InFlightDiagnostic Verifier::emitIllegal(Operation *op) {
+  InFlightDiagnostic diag = op->emitError("illegal drop of a rounding: ");
+  diag.attachNote(after.getLoc()) << "dropped in @" << after.getName();
+  return diag;
+}
+
+const Readers &Verifier::readersOf(FloatType narrow, FloatType wide) {
+  auto &slot =
+      readers[{narrow.getAsOpaquePointer(), wide.getAsOpaquePointer()}];
+  if (!slot)
+    slot = std::make_unique<Readers>(before, live, narrow, wide);
+  return *slot;
+}
+
+LogicalResult Verifier::verifyDropped(Operation *op) {
+  auto [narrow, wide] = *roundingOf(op);
+  CastOrigin origin = originOf(op);
+  if (origin == CastOrigin::user || origin == CastOrigin::mpopt)
+    return emitIllegal(op) << "its origin is " << stringifyCastOrigin(origin);
+  const Readers &readers = readersOf(narrow, wide);
+  Value value = op->getResult(0);
+  if (Operation *reader = readers.observer(value))
+    return emitIllegal(op) << signatureOf(reader).first << " observes it";
+  // mp.round keeps the wide type, so that nobody reads a half.
+  if (Operation *reader = readers.narrowReader(value);
+      reader && !isa<RoundOp>(op))
+    return emitIllegal(op) << signatureOf(reader).first << " reads it as "
+                           << narrow;
+  return success();
+}
+
+/// The same value, rounded equally elsewhere and not dropped there, would
+/// differ: forward from backward, or one run of a checkpoint from the other.
+LogicalResult Verifier::verifyEqualRoundings(Operation *op) {
+  for (Operation *other : byTerm[form.terms.lookup(op->getResult(0))]) {
+    if (other == op || !live.contains(other) ||
+        allowances.dropped.contains(other) || isa<RoundOp>(other))
+      continue;
+    bool isRepeated = isBackward(op) != isBackward(other) ||
+                      op->getAttr(MPDialect::kRecomputeAttrName) !=
+                          other->getAttr(MPDialect::kRecomputeAttrName);
+    if (isRepeated || op->getOperand(0) == other->getOperand(0))
+      return emitIllegal(op)
+             << "node " << nodes[other] << " rounds the same value and stays";
+  }
+  return success();
+}
+
+/// A record may name a conversion that has taken over equal ones before it was
+/// dropped; those are dropped with it if they may be.
+void Verifier::adoptEqualRoundings() {
+  SmallVector<Operation *> claimed(allowances.dropped.begin(),
+                                   allowances.dropped.end());
+  for (Operation *op : claimed)
+    for (Operation *other : byTerm[form.terms.lookup(op->getResult(0))]) {
+      if (!merged.contains(nodes[other]) || isa<RoundOp>(other))
+        continue;
+      ScopedDiagnosticHandler quiet(before.getContext(),
+                                    [](Diagnostic &) { return success(); });
+      if (succeeded(verifyDropped(other)))
+        allowances.dropped.insert(other);
+    }
+}
+
+LogicalResult Verifier::claimDropped(const Record &record) {
+  SmallVector<Operation *, 1> &ops = byNode[record.node];
+  if (ops.empty())
+    return after.emitError("record drops the rounding of node ")
+           << record.node << ", which rounds nothing in @" << before.getName();
+  allowances.dropped.insert(ops.begin(), ops.end());
+  return success();
+}
+
+LogicalResult Verifier::verify() {
+  FailureOr<SmallVector<Record>> records = newRecords();
+  if (failed(records))
+    return failure();
+  indexRoundings();
+  LogicalResult result = success();
+  for (const Record &record : *records) {
+    bool isDrop = record.rule == "drop-autocast-rounding";
+    bool isMatmul = record.rule == "matmul-half-operands";
+    if (record.rule == "share-equal-casts" ||
+        record.rule == "fold-exact-round-trip")
+      merged.insert(record.node);
+    if (!known.contains(record.node))
+      result = after.emitError("record of ")
+               << record.rule << " names node " << record.node << ", which @"
+               << before.getName() << " does not have";
+    else if ((isDrop || isMatmul) != (record.contract != "strict"))
+      result = after.emitError("record of ")
+               << record.rule << " for node " << record.node
+               << " claims the contract '" << record.contract << "'";
+    else if (isDrop && failed(claimDropped(record)))
+      result = failure();
+    else if (isMatmul)
+      allowances.halfMatmuls.insert(record.node);
+  }
+  SmallVector<Operation *> claimed(allowances.dropped.begin(),
+                                   allowances.dropped.end());
+  llvm::sort(claimed,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  adoptEqualRoundings();
+  for (Operation *op : claimed)
+    if (failed(verifyDropped(op)) || failed(verifyEqualRoundings(op)))
+      result = failure();
+  return result;
+}
+
+LogicalResult mlir::mp::check::verifyRecord(func::FuncOp before,
+                                            func::FuncOp after,
+                                            const NormalForm &form,
+                                            Allowances &allowances) {
+  return Verifier(before, after, form, allowances).verify();
+}

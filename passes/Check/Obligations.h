@@ -1,0 +1,30 @@
+//===- Obligations.h - conditions of the contract precise ------*- C++ -*-===//
+//
+// A record may claim that a rounding was dropped. This is legal if
+//   - autocast, an implicit promotion or a decomposition asked for it,
+//   - each live reader widens it again, through data movement or at once, to a
+//     type that holds the unrounded value: all of them see the same value,
+//   - equal roundings of the same value, in forward, backward and recomputed
+//     regions, are dropped as well,
+//   - no comparison, index, integer conversion or rounding operator reads it
+//     through conversions and data movement.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_PASSES_CHECK_OBLIGATIONS_H
+#define MP_PASSES_CHECK_OBLIGATIONS_H
+
+#include "passes/Check/NormalForm.h"
+
+namespace mlir::mp::check {
+
+/// Verifies what the record of `after` adds to that of `before`. `form` is the
+/// normal form of `before` with no allowance. Emits an error for each claim
+/// that does not hold; `allowances` gets all claims, so that one wrong claim is
+/// not reported a second time for every output that it reaches.
+LogicalResult verifyRecord(func::FuncOp before, func::FuncOp after,
+                           const NormalForm &form, Allowances &allowances);
+
+} // namespace mlir::mp::check
+
+#endif // MP_PASSES_CHECK_OBLIGATIONS_H
