@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from .errors import Unsupported
+from .errors import UnsupportedError
 
 DTYPES: dict[torch.dtype, str] = {
     torch.float64: "f64",
@@ -51,10 +51,10 @@ LOW_PRECISION = frozenset(
 
 
 def dtype_text(dtype: torch.dtype) -> str:
-    """Element type of a tensor type. Raises Unsupported for quantized and packed dtypes."""
+    """Element type of a tensor type. Raises UnsupportedError for quantized and packed dtypes."""
     text = DTYPES.get(dtype)
     if text is None:
-        raise Unsupported(f"no type for {dtype}")
+        raise UnsupportedError(f"no type for {dtype}")
     return text
 
 
@@ -68,7 +68,7 @@ def type_text(value: Any) -> str:
     """MLIR type of a traced value: a tensor, a symbolic number, or nothing."""
     if isinstance(value, torch.Tensor):
         if value.layout is not torch.strided:
-            raise Unsupported(f"a tensor of layout {value.layout}")
+            raise UnsupportedError(f"a tensor of layout {value.layout}")
         shape = tuple([size if type(size) is int else -1 for size in value.shape])
         return _ranked(shape, value.dtype)
     if isinstance(value, bool | torch.SymBool):
@@ -79,7 +79,7 @@ def type_text(value: Any) -> str:
         return "f64"
     if value is None:
         return "none"
-    raise Unsupported(f"a value of type {type(value).__name__}")
+    raise UnsupportedError(f"a value of type {type(value).__name__}")
 
 
 @functools.lru_cache(maxsize=65536)
@@ -106,7 +106,7 @@ def float_text(value: float) -> str:
 
 
 def attribute_text(value: Any) -> str:
-    """Attribute for an argument that is not a tensor. Raises Unsupported."""
+    """Attribute for an argument that is not a tensor. Raises UnsupportedError."""
     if value is None:
         return "unit"
     if isinstance(value, bool):
@@ -123,7 +123,7 @@ def attribute_text(value: Any) -> str:
         return "[" + ", ".join(attribute_text(item) for item in value) + "]"
     if isinstance(value, torch.device | torch.layout | torch.memory_format | complex):
         return quoted(str(value))
-    raise Unsupported(f"an argument of type {type(value).__name__}")
+    raise UnsupportedError(f"an argument of type {type(value).__name__}")
 
 
 _TOKEN = re.compile(

@@ -14,7 +14,7 @@ class OptionError(MpoptError, ValueError):
     """A bad option, environment variable or configuration file."""
 
 
-class Unsupported(MpoptError):
+class UnsupportedError(MpoptError):
     """A graph that the importer cannot describe; it is compiled as it is."""
 
 

@@ -17,7 +17,7 @@ from torch import fx
 
 from . import _torch, origins
 from .attributes import attribute_text, dtype_text, quoted, type_text
-from .errors import Unsupported
+from .errors import UnsupportedError
 
 EFFECTS, BACKWARD = 1, 2
 
@@ -119,7 +119,7 @@ def _make_target_text(target: Any) -> str:
 
 
 def import_graph(graph: fx.Graph, capture: origins.Capture | None = None) -> Imported:
-    """Describe `graph`. Raises Unsupported naming the node and what cannot be described."""
+    """Describe `graph`. Raises UnsupportedError naming the node and what cannot be described."""
     return _Importer(graph, capture).run()
 
 
@@ -139,8 +139,8 @@ class _Importer:
         for node in self.graph.nodes:
             try:
                 self._visit(node)
-            except Unsupported as error:
-                raise Unsupported(f"node {node.name} ({node.target}): {error}") from error
+            except UnsupportedError as error:
+                raise UnsupportedError(f"node {node.name} ({node.target}): {error}") from error
         return self.out
 
     def _visit(self, node: fx.Node) -> None:
@@ -156,7 +156,7 @@ class _Importer:
         elif node.op == "get_attr":
             self._attribute(node)
         else:
-            raise Unsupported(f"an operation of kind {node.op}")
+            raise UnsupportedError(f"an operation of kind {node.op}")
 
     def _define(self, node: fx.Node, result: int = -1) -> None:
         self.number[node] = len(self.out.values)
@@ -164,7 +164,7 @@ class _Importer:
 
     def _placeholder(self, node: fx.Node) -> None:
         if self.out.nodes:
-            raise Unsupported("an input after the first operation")
+            raise UnsupportedError("an input after the first operation")
         role, name = self._role(node)
         attrs = f"{{mp.name = {quoted(name)}, mp.role = {quoted(role)}}}"
         self.out.inputs.append((type_text(_value(node)), attrs))
@@ -235,14 +235,14 @@ class _Importer:
     def _name_result(self, node: fx.Node) -> None:
         producer, index = node.args
         if not isinstance(producer, fx.Node) or not isinstance(index, int):
-            raise Unsupported("a result that is not chosen by a constant number")
+            raise UnsupportedError("a result that is not chosen by a constant number")
         count = len(_value(producer))
         self.number[node] = self.first_result[producer] + index % count
 
     def _operand(self, arg: Any) -> int:
         number = self.number.get(arg)
         if number is None:
-            raise Unsupported(f"reads {arg}, which has no single value")
+            raise UnsupportedError(f"reads {arg}, which has no single value")
         return number
 
     def _arguments(self, node: fx.Node) -> tuple[str, tuple[int, ...]]:
@@ -346,7 +346,7 @@ def _value(node: fx.Node) -> Any:
     target = node.target
     if _torch.is_operator(target) and not target._schema.returns:  # type: ignore[union-attr]
         return None
-    raise Unsupported("no traced value")
+    raise UnsupportedError("no traced value")
 
 
 def _attribute_of(graph: fx.Graph, node: fx.Node) -> Any:

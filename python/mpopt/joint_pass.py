@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from . import _torch, barriers, composites, exporter, importer, log, native, pipeline
+from . import _torch, barriers, composites, exporter, importer, log, native
 from .dump import Bundle
-from .errors import StageError, Unsupported
+from .errors import StageError, UnsupportedError
 from .options import Options
 from .origins import Capture
 
@@ -63,11 +63,12 @@ class JointPass(_torch.CustomGraphPass):
         return "mpopt-" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def __call__(self, graph: fx.Graph) -> None:
+        """Rewrite `graph` in place; it always ends as one that Inductor can compile."""
         log.counters["graphs"] += 1
         run = _Run(self, graph)
         try:
             run.rewrite()
-        except Unsupported as error:
+        except UnsupportedError as error:
             run.fall_back(StageError("import", str(error)), error)
         except StageError as error:
             run.fall_back(error, error.__cause__ or error)
@@ -126,9 +127,9 @@ class _Run:
             if text:
                 module.run(text)
             return
-        for step in pipeline.steps(text):
+        for step in native.load().pipeline_passes(text) if text else ():
             module.run(step)
-            self._dump_stage(pipeline.name_of(step))
+            self._dump_stage(_pass_name(step))
 
     def _record(self, rewrites: list[dict[str, Any]], nodes: int) -> None:
         applied = sum(entry.get("status") == "applied" for entry in rewrites)
@@ -242,7 +243,7 @@ def _stage(name: str) -> Iterator[None]:
     """Turns any failure into a StageError, but for what an importer says on purpose."""
     try:
         yield
-    except (StageError, Unsupported):
+    except (StageError, UnsupportedError):
         raise
     except Exception as error:
         raise StageError(name, f"{type(error).__name__}: {error}") from error
@@ -252,6 +253,12 @@ def module_text(module: Module) -> str:
     """The module with locations, as dumps hold it."""
     module.with_locations = True
     return str(module)
+
+
+def _pass_name(step: str) -> str:
+    """ "mp-normalize" of "func.func(mp-normalize{x=1})"."""
+    inner = step.rpartition("(")[2].rstrip(")")
+    return inner.partition("{")[0].strip()
 
 
 def is_training(graph: fx.Graph) -> bool:

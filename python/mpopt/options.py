@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
 import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,13 +92,13 @@ def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
 
 
 def _read_file(path: str) -> dict[str, Any]:
-    if sys.version_info < (3, 11):
-        raise OptionError("MPOPT_CONFIG needs Python 3.11, which can read TOML")
-    import tomllib
-
+    try:
+        tomllib = importlib.import_module("tomllib")
+    except ImportError:
+        raise OptionError("MPOPT_CONFIG needs Python 3.11, which can read TOML") from None
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            return dict(tomllib.load(file))
     except OSError as error:
         raise OptionError(f"MPOPT_CONFIG: cannot read {path!r}: {error.strerror}") from error
     except tomllib.TOMLDecodeError as error:

@@ -11,8 +11,8 @@ os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.mkdtemp(prefix="mpopt-
 for _name in ("MPOPT_CONFIG", "MPOPT_DUMP", "MPOPT_DISABLE", "MPOPT_LOGS", "MPOPT_NUMERICS"):
     os.environ.pop(_name, None)
 
-import pytest
-import torch
+import pytest  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_num_threads(min(2, os.cpu_count() or 1))
 
