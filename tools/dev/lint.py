@@ -7,6 +7,7 @@ step found something. `--fix` lets clang-format and ruff repair what they can fi
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import time
@@ -37,6 +38,15 @@ def _clang_format(*flags: str) -> list[str]:
     return _run("clang-format-22", *flags, *files) if files else []
 
 
+def _clang_format_check() -> list[str]:
+    """Returns one line per file that needs formatting, not one per line of it."""
+    text = "\n".join(_clang_format("--dry-run", "-Werror"))
+    bad = sorted(set(re.findall(r"^([^\s:]+):\d+:\d+: error", text, re.MULTILINE)))
+    if text and not bad:
+        return [text]
+    return [f"{name}: not formatted; tools/dev.sh lint --fix does it" for name in bad]
+
+
 def _mypy_tools() -> list[str]:
     # For the running Python only: below 3.11 these need a package that others lack.
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -53,9 +63,9 @@ def _steps(build: Path, jobs: int) -> dict[str, Step]:
     return {
         "house rules": house_rules.check,
         "shell syntax": _shell_syntax,
-        "clang-format": lambda: _clang_format("--dry-run", "-Werror"),
-        "ruff check": lambda: _module("ruff", "check", "--quiet"),
-        "ruff format": lambda: _module("ruff", "format", "--check", "--quiet", "--diff"),
+        "clang-format": _clang_format_check,
+        "ruff check": lambda: _module("ruff", "check", "--quiet", "--output-format", "concise"),
+        "ruff format": lambda: _module("ruff", "format", "--check", "--quiet"),
         "mypy --strict": lambda: _module("mypy"),
         "mypy --strict (tools)": _mypy_tools,
         "clang-tidy": lambda: tidy.check(build, jobs),
