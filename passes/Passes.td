@@ -74,6 +74,27 @@ def EliminateCasts : Pass<"mp-eliminate-casts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def PlaceStores : Pass<"mp-place-stores", "::mlir::func::FuncOp"> {
+  let summary = "Store a narrowed value where it is computed";
+  let description = [{
+    A narrowing whose source is also kept wide, and which a matrix product, a
+    convolution or an attention reads through a reshape, is stored in its
+    producer's shape (`mp.materialize`). A fuser then computes it in the kernel
+    that writes the source: no kernel that only converts is left. It runs on
+    the graph that the fuser gets, one phase at a time. No value changes.
+
+    Left alone: weights and other arguments, for they have no producer to join;
+    tensors of at most `min-elements`; dynamic shapes; a source without another
+    reader, which the fuser computes inside the conversion already; a narrowing
+    with a reader in its own shape, which is stored in it anyway.
+
+    Example: test/Passes/Examples/place-stores.mlir
+  }];
+  let options = [Option<"minElements", "min-elements", "int64_t", "16384",
+    "smaller tensors are not worth a change">];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 def ReportCasts : Pass<"mp-report-casts", "::mlir::func::FuncOp"> {
   let summary = "Record why each remaining conversion stays";
   let description = [{

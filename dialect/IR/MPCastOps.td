@@ -80,4 +80,34 @@ def MP_RoundOp : MP_Op<"round", [Pure, AllTypesMatch<["input", "output"]>,
   }];
 }
 
+def MP_MaterializeOp : MP_Op<"materialize", [Pure,
+    AllTypesMatch<["input", "output"]>, MP_PrecisionOpInterface]> {
+  let summary = "Store a value in its own shape before it is read";
+  let description = [{
+    The identity, and a wish about memory: the value is to be stored here, in
+    this shape, so that the conversion that makes it joins the kernel of its
+    producer. A fuser that reads it through a reshape would otherwise compute it
+    in the reader's shape, in a kernel of its own.
+
+    Legal:
+
+    ```mlir
+    %1 = mp.materialize %0 : tensor<4x256x768xbf16>
+    ```
+
+    Illegal, because a wish changes no type (materialize_c1):
+
+    ```mlir
+    %1 = "mp.materialize"(%0) : (tensor<4xf32>) -> tensor<4xbf16>
+    ```
+  }];
+  let arguments = (ins AnyTensor:$input);
+  let results = (outs AnyTensor:$output);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    OpKind getOpKind() { return OpKind::Reshape; }
+  }];
+}
+
 #endif // MP_CAST_OPS_TD

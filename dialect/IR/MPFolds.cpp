@@ -17,6 +17,12 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
   return {};
 }
 
+/// materialize(materialize(x)) -> materialize(x)
+OpFoldResult MaterializeOp::fold(FoldAdaptor) {
+  auto inner = getInput().getDefiningOp<MaterializeOp>();
+  return inner ? inner.getOutput() : Value();
+}
+
 /// round(round(x to F) to F) -> round(x to F)
 OpFoldResult RoundOp::fold(FoldAdaptor) {
   auto inner = getInput().getDefiningOp<RoundOp>();
@@ -38,6 +44,9 @@ struct MergeAfterExactCast : OpRewritePattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "operand is not a cast");
     if (!inner.isExact())
       return rewriter.notifyMatchFailure(op, "inner cast rounds");
+    // -1 from i8 to ui8 is 255, through f32 it is whatever the machine does.
+    if (!isa<FloatType>(inner.getFrom()) && !isa<FloatType>(op.getTo()))
+      return rewriter.notifyMatchFailure(op, "from integer to integer");
     rewriter.modifyOpInPlace(
         op, [&] { op.getInputMutable().assign(inner.getInput()); });
     return success();

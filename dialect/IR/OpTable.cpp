@@ -41,6 +41,8 @@ llvm::StringRef mlir::mp::stringifyOpKind(OpKind kind) {
     return "unknown";
   case OpKind::View:
     return "view";
+  case OpKind::Reshape:
+    return "reshape";
   case OpKind::Movement:
     return "movement";
   case OpKind::Gather:

@@ -15,6 +15,7 @@ namespace mlir::mp {
 enum class OpKind {
   Unknown,     ///< no row: opaque, dtypes as traced
   View,        ///< renames elements of one operand; free
+  Reshape,     ///< a view that keeps the order of the elements
   Movement,    ///< copies elements of its operands
   Gather,      ///< the same, but an integer or mask operand chooses which
   Sign,        ///< changes sign bits only: neg, abs
@@ -53,9 +54,20 @@ llvm::StringRef stringifyOpKind(OpKind kind);
 /// "aten.mm" of "aten.mm.default".
 llvm::StringRef stripOverload(llvm::StringRef callee);
 
+inline bool isViewKind(OpKind kind) {
+  return kind == OpKind::View || kind == OpKind::Reshape;
+}
+
 inline bool isDataMovementKind(OpKind kind) {
-  return kind == OpKind::View || kind == OpKind::Movement ||
+  return isViewKind(kind) || kind == OpKind::Movement ||
          kind == OpKind::Gather;
+}
+
+/// True if the framework calls a library for the operation: operands and results
+/// are in memory, whatever is fused around it.
+inline bool isExternalKind(OpKind kind) {
+  return kind == OpKind::Matmul || kind == OpKind::Convolution ||
+         kind == OpKind::Attention;
 }
 
 inline bool isRoundingObserverKind(OpKind kind) {

@@ -27,7 +27,7 @@ def MP_PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
         True if the operation only renames elements of one operand and costs
         nothing: no byte is read or written for it.
       }], "bool", "isView", (ins), [{}], [{
-        return $_op.getOpKind() == OpKind::View;
+        return isViewKind($_op.getOpKind());
       }]>,
     InterfaceMethod<[{
         True if any rounding to a narrower float type commutes with the

@@ -91,7 +91,7 @@ static bool namesDtype(Operation *op) {
 
 bool mlir::mp::check::isTransparent(Operation *op) {
   std::optional<OpKind> kind = kindOf(op);
-  bool moves = kind == OpKind::View || kind == OpKind::Movement;
+  bool moves = kind && isDataMovementKind(*kind);
   bool isMonotone = kind == OpKind::Monotone && op->getNumResults() == 1;
   if ((!moves && !isMonotone) || isOrdered(op) || namesDtype(op) ||
       op->getNumResults() == 0)

@@ -20,7 +20,7 @@ from .native import op_kind
 
 _OBSERVERS = frozenset({"compare", "index", "rounding", "bitcast"})
 # A rounding before one of these is the same as a rounding after it.
-_TRANSPARENT = frozenset({"view", "movement", "monotone"})
+_TRANSPARENT = frozenset({"view", "reshape", "movement", "monotone"})
 
 
 def relax(graph: fx.Graph) -> int:
