@@ -19,10 +19,12 @@ from torch._inductor.custom_graph_pass import CustomGraphPass
 __all__ = ["CustomGraphPass", "compile_fx", "inductor_config"]
 
 PRE_PASS = "joint_custom_pre_pass"
+POST_PASS = "post_grad_custom_post_pass"
 EMULATE = "emulate_precision_casts"
 BARRIER = "low_precision_pointwise_barrier"
 CONVERT = torch.ops.prims.convert_element_type.default
 TO_COPY = torch.ops.aten._to_copy.default
+AS_STRIDED = torch.ops.aten.as_strided.default
 
 
 class ChainedPass(CustomGraphPass):

@@ -12,6 +12,7 @@ from . import _torch, composites, exporter, importer, log, native, origins
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of
 from .options import NUMERICS, Options, resolve
+from .post_pass import PostPass
 
 Compiled = Callable[..., Any]
 
@@ -59,9 +60,12 @@ def _compile(
     relax = _relaxes_barriers(options, user_patches)
     if relax:
         patches[_torch.EMULATE] = True
-    joint_pass = JointPass(options, capture, user_patches, relax)
-    existing = _torch.inductor_setting(_torch.PRE_PASS, patches)
-    patches[_torch.PRE_PASS] = _torch.chain_pass(existing, joint_pass)
+    passes = {
+        _torch.PRE_PASS: JointPass(options, capture, user_patches, relax),
+        _torch.POST_PASS: PostPass(options, capture, user_patches, relax=False),
+    }
+    for slot, added in passes.items():
+        patches[slot] = _torch.chain_pass(_torch.inductor_setting(slot, patches), added)
     return _torch.compile_fx(gm, example_inputs, patches, composites.keeping_table(user_patches))
 
 

@@ -102,6 +102,8 @@ class _Edit:
         with self.graph.inserting_before(before):
             if added["op"] in ("mp.cast", "mp.round"):
                 results = [self._convert(added, operands[0])]
+            elif added["op"] == "mp.materialize":
+                results = [self._store(added, operands[0])]
             else:
                 results = self._operator(added, operands)
         self._check_types(added, results)
@@ -118,6 +120,14 @@ class _Edit:
         if added["op"] == "mp.round":
             node = self._create(_torch.CONVERT, (node, source.meta["val"].dtype), {}, added)
         return node
+
+    def _store(self, added: dict[str, Any], source: fx.Node) -> fx.Node:
+        """A view of `source` as it is, which makes Inductor store it in its own shape."""
+        value = source.meta["val"]
+        if not value.is_contiguous():
+            return source  # it may be stored in another layout, of which we know nothing
+        args = (source, list(value.shape), list(value.stride()))
+        return self._create(_torch.AS_STRIDED, args, {}, added)
 
     def _operator(self, added: dict[str, Any], operands: list[fx.Node]) -> list[fx.Node]:
         like = self._like(added)

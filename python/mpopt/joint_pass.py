@@ -39,6 +39,14 @@ class JointPass(_torch.CustomGraphPass):
         self.patches = patches
         self.relax_barriers = relax
 
+    def pipeline(self) -> str:
+        """The passes to run, "" for none."""
+        return self.options.pass_pipeline()
+
+    def kind(self, graph: fx.Graph) -> str:
+        """What the graph is called in dumps: the name of the function in the module."""
+        return "joint" if is_training(graph) else "inference"
+
     def __getstate__(self) -> dict[str, Any]:
         """Identity only: PyTorch pickles settings, which hold this pass, for its keys."""
         return {"uuid": self.uuid()}
@@ -65,6 +73,10 @@ class JointPass(_torch.CustomGraphPass):
     def __call__(self, graph: fx.Graph) -> None:
         """Rewrite `graph` in place; it always ends as one that Inductor can compile."""
         log.counters["graphs"] += 1
+        self.run(graph).expand()
+
+    def run(self, graph: fx.Graph) -> _Run:
+        """Rewrite `graph`, or leave it as it was and say so."""
         run = _Run(self, graph)
         try:
             run.rewrite()
@@ -72,7 +84,7 @@ class JointPass(_torch.CustomGraphPass):
             run.fall_back(StageError("import", str(error)), error)
         except StageError as error:
             run.fall_back(error, error.__cause__ or error)
-        run.expand()
+        return run
 
 
 class _Run:
@@ -95,7 +107,7 @@ class _Run:
                 imported.nodes,
                 imported.outputs,
                 sources=imported.sources,
-                name="joint" if is_training(self.graph) else "inference",
+                name=self.owner.kind(self.graph),
                 attributes=self._attributes(imported),
             )
         self._open_bundle()
@@ -122,7 +134,7 @@ class _Run:
         return "{" + text + "}"
 
     def _run_passes(self, module: Module) -> None:
-        text = self.options.pass_pipeline()
+        text = self.owner.pipeline()
         if not self.bundle:
             if text:
                 module.run(text)
@@ -142,8 +154,7 @@ class _Run:
     def _open_bundle(self) -> None:
         if self.options.dump:
             with self._dumping():
-                kind = "joint" if is_training(self.graph) else "inference"
-                self.bundle = Bundle(self.options.dump, kind)
+                self.bundle = Bundle(self.options.dump, self.owner.kind(self.graph))
                 self._dump_stage("import")
 
     def _dump_stage(self, name: str) -> None:
@@ -175,7 +186,7 @@ class _Run:
             "autocast": self.owner.capture.autocast,
             "backward_pass_autocast": _torch.backward_pass_autocast(),
             "options": self.options.as_dict(),
-            "pipeline": self.options.pass_pipeline(),
+            "pipeline": self.owner.pipeline(),
             "uuid": self.owner._identity(),
         }
 
@@ -206,7 +217,7 @@ class _Run:
             path = self.bundle.path if self.bundle else self._failure_bundle()
         except OSError:
             return ""
-        passes = self.options.pass_pipeline()
+        passes = self.owner.pipeline()
         return f"mpopt '--pass-pipeline=builtin.module({passes})' {path / '00_import.mlir'}"
 
     def _failure_bundle(self) -> Path:

@@ -17,6 +17,8 @@ from typing import Any
 
 from .errors import OptionError, did_you_mean
 
+PLACE_STORES = "mp-place-stores"
+"""The pass that runs after partitioning, apart from the pipeline of the joint graph."""
 NUMERICS = ("strict", "precise")
 TARGETS = ("auto", "cpu", "cuda")
 _TRUE = {"1", "true", "on", "yes"}
@@ -36,7 +38,7 @@ class Options:
     pipeline: str | None = None
     """Pass pipeline; None for mp-default under `numerics`, "" for no pass at all."""
     disable_passes: tuple[str, ...] = ()
-    """Passes of mp-default to leave out, such as "mp-eliminate-casts"."""
+    """Passes to leave out by name, such as "mp-eliminate-casts"."""
     bisect_limit: int | None = None
     """Apply only the first n rewrites of the process; turns compile caches off."""
     dump: str = ""
@@ -53,8 +55,8 @@ class Options:
         if self.pipeline is not None:
             return self.pipeline
         text = f"numerics={self.numerics}"
-        if self.disable_passes:
-            text += " disable=" + ",".join(self.disable_passes)
+        if off := [name for name in self.disable_passes if name != PLACE_STORES]:
+            text += " disable=" + ",".join(off)
         return f"mp-default{{{text}}}"
 
     def digest(self) -> str:
@@ -114,8 +116,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for variable in environ:
         if variable.startswith("MPOPT_") and not _is_known_variable(variable):
             known = [f"MPOPT_{name.upper()}" for name in FIELDS if name != "inductor"]
-            hint = did_you_mean(variable, [*known, *_OTHER_VARIABLES])
-            raise OptionError(f"unknown environment variable {variable}{hint}")
+            # Build scripts have variables of their own: only a near miss is an error.
+            if hint := did_you_mean(variable, [*known, *_OTHER_VARIABLES]):
+                raise OptionError(f"unknown environment variable {variable}{hint}")
     return result
 
 

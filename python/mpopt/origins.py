@@ -27,6 +27,7 @@ _CAST_METHODS = frozenset(
     {"to", "float", "half", "bfloat16", "double", "type", "type_as", "int", "long", "bool"}
 )
 _CAST_FUNCTIONS = frozenset({"_to_copy", "convert_element_type"})
+_CONVERSIONS = frozenset({str(_torch.TO_COPY), str(_torch.CONVERT)})
 _WRITES = frozenset(
     {"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "imatmul"}
 )
@@ -161,21 +162,28 @@ def origin_of(node: fx.Node) -> str:
     original = node.meta.get("original_aten")
     if original is None:
         return USER
-    if original is _torch.TO_COPY or original is _torch.CONVERT:
+    # By name: tracing deep-copies metadata, and a copied overload is another object.
+    if str(original) in _CONVERSIONS:
         return AUTOCAST if tag.startswith("autocast") else DECOMPOSITION
     return PROMOTION if tag.endswith("+mixed") else DECOMPOSITION
 
 
+_ROOT = re.compile(r"[LG]\[['\"](\w+)['\"]\]")
 _QUOTED_KEY = re.compile(r"\[['\"]?([\w.]+)['\"]?\]")
 _CONTAINERS = re.compile(r"\.?_(modules|parameters|buffers)(?=\.|\[|$)")
 
 
 def clean_path(source: str) -> str:
     """ "blocks.0.norm" of "L['self']._modules['blocks']._modules['0'].norm"."""
-    text = re.sub(r"^[LG]\[['\"](\w+)['\"]\]", r"", source)
+    root = _ROOT.match(source)
+    if root is None:
+        text = source
+    elif root.end() < len(source):
+        text = source[root.end() :]
+    else:
+        text = "" if root.group(1) == "self" else root.group(1)
     text = _CONTAINERS.sub("", text)
-    text = _QUOTED_KEY.sub(r".\1", text)
-    return text.strip(".")
+    return _QUOTED_KEY.sub(r".\1", text).strip(".")
 
 
 _paths: dict[str, str] = {}

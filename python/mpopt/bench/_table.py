@@ -13,6 +13,7 @@ from .instrument import Kernel
 from .rows import Row
 
 _KIB = 1024
+_FILE_WIDTH = 160
 _DETAIL = (".min", ".q1", ".q3")
 
 
@@ -59,7 +60,9 @@ class Output:
     """Where tables go: standard output, or standard error if JSON takes the former."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = _rich("console").Console(file=stream, highlight=False, markup=False)
+        width = None if stream.isatty() else _FILE_WIDTH
+        console = _rich("console").Console
+        self._console = console(file=stream, width=width, highlight=False, markup=False)
 
     def rows(self, rows: Sequence[Row], *, verbose: bool = False) -> None:
         """Print one table of a family's rows: metrics down, variants across."""
@@ -67,8 +70,8 @@ class Output:
             return
         variants = list(dict.fromkeys(r.variant for r in rows))
         table = _rich("table").Table(title=f"{rows[0].command}: {rows[0].family}")
-        table.add_column("phase")
-        table.add_column("metric")
+        table.add_column("phase", no_wrap=True)
+        table.add_column("metric", no_wrap=True)
         for variant in variants:
             table.add_column(variant, justify="right", overflow="fold")
         for phase, metric in dict.fromkeys((r.phase, r.metric) for r in rows):
