@@ -35,8 +35,7 @@ llvm::Expected<std::string> bundleMember(llvm::StringRef path,
                                          llvm::StringRef stage);
 
 /// Loads `path`; of a bundle, the module before any pass. "-" is the standard
-/// input. `model` picks a program of an archive with several. After a failure
-/// the context must not be used again: a damaged file may have interrupted it.
+/// input. `model` picks a program of an archive with several.
 llvm::Expected<OwningOpRef<ModuleOp>> loadModule(llvm::StringRef path,
                                                  MLIRContext *context,
                                                  llvm::StringRef model = "");

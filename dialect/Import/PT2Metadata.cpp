@@ -54,9 +54,20 @@ bool pt2::isInPlace(StringRef callee, const json::Array &inputs) {
   return name.ends_with("_");
 }
 
+/// The spellings of a conversion; they have no row, for they become mp.cast.
+static bool isConversion(StringRef op) {
+  return llvm::StringSwitch<bool>(op)
+      .Cases({"aten.to", "aten._to_copy", "aten.type_as",
+              "prims.convert_element_type"},
+             true)
+      .Default(false);
+}
+
 bool pt2::hasEffects(StringRef callee) {
   if (callee.starts_with("torch.sym_") || callee.starts_with("math."))
     return false; // arithmetic on sizes
+  if (isConversion(stripOverload(callee)))
+    return false;
   const OpRow *row = lookupOpRow(callee);
   return !row || row->kind == OpKind::Effect || row->kind == OpKind::Random;
 }
@@ -122,14 +133,6 @@ Location pt2::locationOf(const json::Object &node, MLIRContext *context) {
 //===----------------------------------------------------------------------===//
 // Origin of conversions
 //===----------------------------------------------------------------------===//
-
-static bool isConversion(StringRef op) {
-  return llvm::StringSwitch<bool>(op)
-      .Cases({"aten.to", "aten._to_copy", "aten.type_as",
-              "prims.convert_element_type"},
-             true)
-      .Default(false);
-}
 
 bool pt2::isAutocastConversion(StringRef callee, const json::Object &node) {
   // run_decompositions leaves no region, but the trace names it, and quotes

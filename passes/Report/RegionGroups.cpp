@@ -113,13 +113,20 @@ std::vector<LeftGroup> mlir::mp::groupLeft(const RegionGroup &group) {
   std::map<std::string, size_t> indices;
   for (const RegionReport *region : group.regions)
     for (const CastEntry &cast : region->left) {
-      std::string key = cast.conversion() + "\n" + cast.shape + "\n" +
+      std::string key = cast.conversion() + "\n" +
                         stringifyCastRole(cast.role).str() + "\n" +
                         (cast.isBackward ? "b" : "f") + "\n" + cast.reason;
       auto [it, isNew] = indices.try_emplace(key, left.size());
       if (isNew)
-        left.push_back({&cast, {}});
+        left.push_back({&cast, {}, {}});
       left[it->second].total.add(cast.bytes);
+      left[it->second].shapes.insert(cast.shape);
     }
   return left;
+}
+
+std::string mlir::mp::shapesText(const LeftGroup &group) {
+  return group.shapes.size() == 1
+             ? *group.shapes.begin()
+             : std::to_string(group.shapes.size()) + " shapes of";
 }

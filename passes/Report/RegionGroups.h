@@ -11,6 +11,8 @@
 
 #include "passes/Report/CastReport.h"
 
+#include <set>
+
 namespace mlir::mp {
 
 struct RegionGroup {
@@ -29,7 +31,11 @@ struct RuleGroup {
 struct LeftGroup {
   const CastEntry *first = nullptr;
   Tally total;
+  std::set<std::string> shapes;
 };
+
+/// The one shape of a group, or how many it has.
+std::string shapesText(const LeftGroup &group);
 
 /// Groups regions that have a conversion or a rewrite, in graph order.
 std::vector<RegionGroup> groupRegions(const CastReport &report);

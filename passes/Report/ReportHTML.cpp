@@ -191,7 +191,7 @@ void Page::left(const RegionGroup &group) {
   for (const LeftGroup &entry : list) {
     const CastEntry &cast = *entry.first;
     os << "<tr><th scope=\"row\"><code>" << escaped(cast.conversion())
-       << "</code></th><td><code>" << escaped(cast.shape) << "</code></td><td>"
+       << "</code></th><td><code>" << escaped(shapesText(entry)) << "</code></td><td>"
        << stringifyCastRole(cast.role)
        << (cast.isBackward ? ", backward" : "") << "</td><td class=\"n\">"
        << entry.total.casts << "</td><td class=\"n\">" << bytesText(entry.total)

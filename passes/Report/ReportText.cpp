@@ -47,14 +47,13 @@ static std::string bytesText(const Tally &tally) {
 
 static void printRow(llvm::raw_ostream &os, StringRef label,
                      const Change &change) {
-  os << llvm::formatv("  {0,-28} {1,8}  {2,-22} {3,8}  {4,-22}", label,
+  os << llvm::formatv("  {0,-28} {1,8}  {2,-22} {3,8}  {4}\n", label,
                       change.before.casts, bytesText(change.before),
                       change.after.casts, bytesText(change.after));
-  os << '\n';
 }
 
 static void printTotals(const CastReport &report, llvm::raw_ostream &os) {
-  os << llvm::formatv("  {0,-28} {1,8}  {2,-22} {3,8}  {4,-22}\n", "conversions",
+  os << llvm::formatv("  {0,-28} {1,8}  {2,-22} {3,8}  {4}\n", "conversions",
                       "before", "bytes", "after", "bytes");
   os << "  " << std::string(kColumns - 6, '-') << '\n';
   printRow(os, "all", report.total);
@@ -92,8 +91,8 @@ static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
   for (const LeftGroup &left : groupLeft(group)) {
     const CastEntry &cast = *left.first;
     std::string head = llvm::formatv(
-        "  {0,4} left {1}, {2}, {3}{4}, {5}: ", left.total.casts,
-        cast.conversion(), cast.shape, stringifyCastRole(cast.role),
+        "  {0,4} left {1}, {2} {3}{4}, {5}: ", left.total.casts,
+        cast.conversion(), shapesText(left), stringifyCastRole(cast.role),
         cast.isBackward ? " in backward" : "", bytesText(left.total));
     os << head;
     std::string tail = cast.reason;

@@ -87,7 +87,7 @@ TEST(Damage, FlippedProgramsEnd) {
 }
 
 TEST(Damage, FlippedBytecodeEnds) {
-  EXPECT_LT(acceptedFlips(bytecodeText(), "bad.mlirbc", 2000), 1500u);
+  EXPECT_LT(acceptedFlips(bytecodeText(), "bad.mlirbc", 200), 160u);
 }
 
 TEST(Damage, FlippedTextEnds) {

@@ -141,16 +141,13 @@ std::string test::archiveText() {
 }
 
 std::string test::load(StringRef bytes, StringRef name, StringRef model) {
-  // A damaged file may leave the context unusable, hence also undestroyable.
-  auto *context = new MLIRContext(MLIRContext::Threading::DISABLED);
+  static MLIRContext context(MLIRContext::Threading::DISABLED);
   auto module = loadBuffer(llvm::MemoryBuffer::getMemBufferCopy(bytes, name),
-                           context, model);
+                           &context, model);
   if (!module)
     return "error: " + llvm::toString(module.takeError());
   std::string text;
   llvm::raw_string_ostream stream(text);
   (*module)->print(stream, OpPrintingFlags().enableDebugInfo());
-  module->release()->erase();
-  delete context;
   return text;
 }

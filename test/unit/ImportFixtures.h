@@ -26,7 +26,7 @@ std::string programText(int major = 8, int minor = 20);
 /// An archive of torch.export.save with that program and its weight.
 std::string archiveText();
 
-/// Loads bytes in a fresh context: the module's text, or "error: ...".
+/// Loads bytes: the module's text, or "error: ...".
 std::string load(llvm::StringRef bytes, llvm::StringRef name = "input",
                  llvm::StringRef model = "");
 

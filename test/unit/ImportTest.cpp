@@ -111,10 +111,12 @@ TEST(Program, MistakesAreNamed) {
   EXPECT_THAT(
       load(replaced(good, "\"graph\":", "\"graf\":")),
       HasSubstr("input: malformed program: expected an object 'graph'"));
-  EXPECT_THAT(load(replaced(good, "{\"name\": \"y\"}}", "{\"name\": \"z\"}}")),
-              HasSubstr("output 'z' is not defined"));
-  EXPECT_THAT(load(replaced(good, "as_sym_ints", "as_riddles")),
-              HasSubstr("error: "));
+  EXPECT_THAT(
+      load(replaced(good, "\"outputs\": [{\"as_tensor\": {\"name\": \"y\"}}, ",
+                    "\"outputs\": [{\"as_tensor\": {\"name\": \"z\"}}, ")),
+      HasSubstr("output 'z' is not defined"));
+  EXPECT_THAT(load(replaced(good, "as_float", "as_riddle")),
+              HasSubstr("unknown kind of argument 'as_riddle'"));
 }
 
 TEST(Program, DeepJsonIsRefused) {

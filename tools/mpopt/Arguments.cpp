@@ -61,6 +61,14 @@ static Error setOption(const OptionSpec &option, StringRef value,
   return Error::success();
 }
 
+static const OptionSpec *findOption(const CommandSpec &command,
+                                    StringRef name) {
+  for (const OptionSpec &option : command.options)
+    if (option.name == name)
+      return &option;
+  return nullptr;
+}
+
 Expected<Arguments>
 mlir::mp::parseArguments(const CommandSpec &command,
                          llvm::ArrayRef<StringRef> words) {
@@ -80,10 +88,8 @@ mlir::mp::parseArguments(const CommandSpec &command,
       arguments.wantsHelp = true;
       return arguments;
     }
-    const OptionSpec *option = llvm::find_if(
-        command.options, [&](const OptionSpec &o) { return o.name == name; })
-            .base();
-    if (option == command.options.data() + command.options.size())
+    const OptionSpec *option = findOption(command, name);
+    if (!option)
       return usageError("'mpopt " + command.name + "' has no option '" + name +
                         "'" + suggest(name, names));
     if (!hasValue && ++i == words.size())

@@ -1,11 +1,39 @@
 //===- Check.cpp - mpopt check --------------------------------------------===//
 
+#include "passes/Check/Check.h"
+#include "dialect/Import/Load.h"
 #include "tools/mpopt/Commands.h"
 #include "tools/mpopt/Session.h"
 
 using namespace mlir;
 using namespace mlir::mp;
+using llvm::Expected;
+
+/// Of a bundle given as AFTER, the graph after the passes.
+static Expected<OwningOpRef<ModuleOp>>
+loadAfter(Session &session, StringRef path, StringRef model) {
+  if (!isBundle(path))
+    return session.load(path, model);
+  Expected<std::string> member = bundleMember(path, kBundleAfter);
+  if (!member)
+    return member.takeError();
+  return session.load(*member, model);
+}
 
 int mlir::mp::runCheck(const Arguments &arguments) {
-  return reportError("this build has no checker");
+  Session session;
+  StringRef model = arguments.get("--model", "");
+  auto before = session.load(arguments.inputs[0], model);
+  if (!before)
+    return reportError(before.takeError());
+  auto after = loadAfter(session, arguments.inputs[1], model);
+  if (!after)
+    return reportError(after.takeError());
+  if (succeeded(checkRewrites(**before, **after))) {
+    llvm::outs() << "every rewrite keeps its contract\n";
+    return Ok;
+  }
+  for (const std::string &error : session.errors())
+    llvm::errs() << "mpopt: violation: " << error << '\n';
+  return Different;
 }

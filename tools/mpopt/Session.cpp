@@ -1,6 +1,7 @@
 //===- Session.cpp - a context for one run of a subcommand ----------------===//
 
 #include "tools/mpopt/Session.h"
+#include "dialect/Graph/Graph.h"
 #include "dialect/IR/MPDialect.h"
 #include "dialect/Import/Load.h"
 #include "mlir/Dialect/Func/Extensions/AllExtensions.h"
@@ -33,14 +34,28 @@ static DialectRegistry makeRegistry() {
   return registry;
 }
 
+/// "layers.0 (model.py:12): what is wrong", and the notes below it.
+static std::string textOf(Diagnostic &diagnostic) {
+  auto place = [](Location loc) {
+    std::string text = modulePathOf(loc).str();
+    if (auto file = loc->findInstanceOf<FileLineColLoc>())
+      text += (text.empty() ? "" : " ") + ("(" + file.getFilename().getValue())
+                  .str() + ":" + std::to_string(file.getLine()) + ")";
+    return text.empty() ? text : text + ": ";
+  };
+  std::string text = place(diagnostic.getLocation()) + diagnostic.str();
+  for (Diagnostic &note : diagnostic.getNotes())
+    text += "\n  note: " + place(note.getLocation()) + note.str();
+  return text;
+}
+
 Session::Session()
     : mlirContext(makeRegistry(), MLIRContext::Threading::DISABLED),
       handler(&mlirContext, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
           llvm::errs() << "mpopt: warning: " << diagnostic.str() << '\n';
-        if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-            firstError.empty())
-          firstError = diagnostic.str();
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          errorTexts.push_back(textOf(diagnostic));
         return success();
       }) {
   mlirContext.loadAllAvailableDialects();
@@ -57,11 +72,12 @@ Error Session::run(ModuleOp module, StringRef pipeline) {
   if (failed(parsePassPipeline(pipeline, pm, stream)))
     return llvm::createStringError(llvm::errc::invalid_argument,
                                    "pipeline '" + pipeline + "': " + message);
-  firstError.clear();
+  errorTexts.clear();
   if (failed(pm.run(module)))
-    return llvm::createStringError(llvm::errc::invalid_argument,
-                                   "pipeline '" + pipeline +
-                                       "' failed: " + firstError);
+    return llvm::createStringError(
+        llvm::errc::invalid_argument,
+        "pipeline '" + pipeline + "' failed: " +
+            (errorTexts.empty() ? "no reason given" : errorTexts.front()));
   return Error::success();
 }
 

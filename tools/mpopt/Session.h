@@ -9,6 +9,9 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
 
+#include <string>
+#include <vector>
+
 namespace mlir::mp {
 
 /// Registers our dialect and passes, func, and the passes that one wants beside
@@ -27,11 +30,14 @@ public:
   /// Runs a textual pipeline on `module`.
   llvm::Error run(ModuleOp module, llvm::StringRef pipeline);
 
+  /// Errors reported since the last run, each with its place.
+  llvm::ArrayRef<std::string> errors() const { return errorTexts; }
+
   MLIRContext *context() { return &mlirContext; }
 
 private:
   MLIRContext mlirContext;
-  std::string firstError;
+  std::vector<std::string> errorTexts;
   ScopedDiagnosticHandler handler;
 };
 

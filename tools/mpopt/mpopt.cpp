@@ -8,14 +8,6 @@
 using namespace mlir::mp;
 using llvm::StringRef;
 
-/// Ends the process without destroying what a damaged input may have left half
-/// built.
-[[noreturn]] static void leave(int code) {
-  llvm::outs().flush();
-  llvm::errs().flush();
-  std::_Exit(code);
-}
-
 static int runCommand(const Command &command,
                       llvm::ArrayRef<StringRef> words) {
   llvm::Expected<Arguments> arguments = parseArguments(command.spec, words);
@@ -44,11 +36,11 @@ int main(int argc, char **argv) {
   llvm::SmallVector<StringRef> names;
   for (const Command &command : commands()) {
     if (command.spec.name == words[0])
-      leave(runCommand(command, llvm::ArrayRef(words).drop_front()));
+      return runCommand(command, llvm::ArrayRef(words).drop_front());
     names.push_back(command.spec.name);
   }
   if (looksLikeCommand(words[0]))
     return reportError("no command and no file '" + words[0] + "'" +
                        suggest(words[0], names) + " ('mpopt --help' has all)");
-  leave(runDriver(argc, argv));
+  return runDriver(argc, argv);
 }
