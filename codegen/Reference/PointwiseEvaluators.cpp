@@ -60,9 +60,8 @@ static double reciprocal(double x) { return 1 / x; }
 static double reciprocalRoot(double x) { return 1 / std::sqrt(x); }
 static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 static double silu(double x) { return x / (1 + std::exp(-x)); }
-/// +0 for either zero, so that rounding a tiny negative number first changes
-/// nothing; NaN stays.
-static double relu(double x) { return x > 0 || std::isnan(x) ? x : 0.0; }
+/// -0 and NaN stay, as in PyTorch.
+static double relu(double x) { return x < 0 ? 0.0 : x; }
 
 static std::vector<Tensor> evaluateGelu(Call &call) {
   StringRef approximate = call.text("approximate", "none");
@@ -154,17 +153,20 @@ static std::vector<Tensor> evaluatePow(Call &call) {
                        [](double a, double b) { return std::pow(a, b); });
 }
 
-/// IEEE 754 maximum: NaN wins, and +0 is more than -0. PyTorch leaves the order
-/// of zeros open; only this one commutes with rounding.
+/// NaN wins. Of two equal zeros the first is taken, as in PyTorch's scalar
+/// code: so the order of the operands shows, and so does the sign that a
+/// rounding gives to a zero.
 static double maximumOf(double a, double b) {
   if (std::isnan(a) || std::isnan(b))
     return std::nan("");
-  if (a == b)
-    return std::signbit(a) ? b : a;
-  return a > b ? a : b;
+  return a < b ? b : a;
 }
 
-static double minimumOf(double a, double b) { return -maximumOf(-a, -b); }
+static double minimumOf(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::nan("");
+  return b < a ? b : a;
+}
 
 template <double (*function)(double, double)>
 static std::vector<Tensor> evaluateExtremum(Call &call) {

@@ -69,13 +69,9 @@ static std::vector<Tensor> evaluateSum(Call &call) {
   return rounded(call, reduction.result, sums);
 }
 
-/// NaN wins; +0 is more than -0 (see maximum).
+/// NaN wins; of two equal zeros the first is taken (see maximum).
 static bool isAbove(double a, double b) {
-  if (std::isnan(b))
-    return false;
-  if (std::isnan(a) || a > b)
-    return true;
-  return a == b && std::signbit(b) && !std::signbit(a);
+  return !std::isnan(b) && (std::isnan(a) || a > b);
 }
 
 template <int sign>

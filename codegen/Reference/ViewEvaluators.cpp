@@ -198,8 +198,9 @@ static std::vector<Tensor> evaluateFlip(Call &call) {
 }
 
 void mlir::mp::reference::addViewEvaluators(EvaluatorTable &table) {
-  for (StringRef name : {"aten.alias", "aten.clone", "aten.contiguous",
-                         "aten.detach", "aten.lift_fresh_copy"})
+  for (StringRef name :
+       {"aten.alias", "aten.clone", "aten.contiguous", "aten.detach",
+        "aten.lift_fresh_copy", "mp.materialize"})
     table[name] = evaluateAlias;
   for (StringRef name :
        {"aten.view", "aten.reshape", "aten._unsafe_view", "aten.view_copy"})

@@ -172,7 +172,7 @@ LogicalResult FunctionCheck::run() {
   auto sizeOf = [](func::FuncOp func) {
     return func.getBody().front().getOperations().size();
   };
-  table.allow(50 * (sizeOf(before) + sizeOf(after)));
+  table.allow(10 * (sizeOf(before) + sizeOf(after)));
   NormalForm traced = normalForm(before, table, Allowances());
   Allowances allowed;
   LogicalResult result = verifyRecord(before, after, traced, allowed);

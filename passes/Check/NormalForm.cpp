@@ -68,7 +68,7 @@ FloatType mlir::mp::check::promotedType(OpOperand &operand) {
   Operation *op = operand.getOwner();
   std::optional<OpKind> kind = kindOf(op);
   if ((kind != OpKind::Pointwise && kind != OpKind::Monotone) ||
-      op->getNumResults() != 1)
+      isa<CastOp, RoundOp>(op) || op->getNumResults() != 1)
     return {};
   FloatType wide = dimensionedFloat(op->getResult(0));
   FloatType own = dimensionedFloat(operand.get());
@@ -89,16 +89,37 @@ static bool namesDtype(Operation *op) {
          });
 }
 
-bool mlir::mp::check::isTransparent(Operation *op) {
-  std::optional<OpKind> kind = kindOf(op);
-  bool moves = kind && isDataMovementKind(*kind);
-  bool isMonotone = kind == OpKind::Monotone && op->getNumResults() == 1;
-  if ((!moves && !isMonotone) || isOrdered(op) || namesDtype(op) ||
-      op->getNumResults() == 0)
-    return false;
-  FloatType element = floatElement(op->getResult(0));
-  if (!element)
-    return false;
+/// What the operator does with the elements of its operands.
+static Transparency transparencyOfKind(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  if (!precision || isa<CastOp, RoundOp>(op) || isOrdered(op) || namesDtype(op))
+    return Transparency::None;
+  if (precision.commutesWithRounding())
+    return Transparency::All;
+  return precision.selectsByOrder() && op->getNumResults() == 1
+             ? Transparency::Exact
+             : Transparency::None;
+}
+
+/// True if integer operands are indices or masks. Elsewhere they are values
+/// that the operator converts, as where does with a mask and integers.
+static bool integersOnlyChoose(Operation *op) {
+  bool hasMask = false, hasIndex = false;
+  for (Value operand : op->getOperands()) {
+    auto tensor = dyn_cast<TensorType>(operand.getType());
+    if (tensor && !isa<FloatType>(tensor.getElementType()))
+      (tensor.getElementType().isInteger(1) ? hasMask : hasIndex) = true;
+  }
+  return kindOf(op) == OpKind::Gather ? !hasMask || !hasIndex
+                                      : !hasMask && !hasIndex;
+}
+
+Transparency mlir::mp::check::transparencyOf(Operation *op) {
+  Transparency transparency = transparencyOfKind(op);
+  FloatType element =
+      op->getNumResults() ? floatElement(op->getResult(0)) : FloatType();
+  if (transparency == Transparency::None || !element || !integersOnlyChoose(op))
+    return Transparency::None;
   bool hasValue = false;
   for (OpOperand &operand : op->getOpOperands()) {
     FloatType own = floatElement(operand.get());
@@ -106,12 +127,13 @@ bool mlir::mp::check::isTransparent(Operation *op) {
       own = promoted;
     // A bare number is a constant whose value is not known here.
     if ((own && own != element) || isa<FloatType>(operand.get().getType()))
-      return false;
+      return Transparency::None;
     hasValue |= own == element;
   }
-  return hasValue && llvm::all_of(op->getResults(), [&](Value result) {
-           return floatElement(result) == element;
-         });
+  bool sameResults = llvm::all_of(op->getResults(), [&](Value result) {
+    return floatElement(result) == element;
+  });
+  return hasValue && sameResults ? transparency : Transparency::None;
 }
 
 static bool isMatrixProduct(StringRef callee) {
@@ -240,7 +262,7 @@ void FormBuilder::visitOperator(Operation *op, int64_t position) {
 
   Term term;
   term.kind = TermKind::Apply;
-  term.isTransparent = isTransparent(op);
+  term.transparency = transparencyOf(op);
   promoteOperands(op, args);
   widenOperands(op, args, operands, position);
   if (isOrdered(op)) {
@@ -249,10 +271,12 @@ void FormBuilder::visitOperator(Operation *op, int64_t position) {
     term.serial = form.effects.size();
   }
   std::tie(term.name, term.attrs) = signatureOf(op);
-  SmallVector<Attribute> results;
-  for (Type type : op->getResultTypes())
-    results.push_back(TypeAttr::get(type));
-  term.results = ArrayAttr::get(op->getContext(), results);
+  if (op->getNumResults() > 1) {
+    SmallVector<Attribute> results;
+    for (Type type : op->getResultTypes())
+      results.push_back(TypeAttr::get(type));
+    term.results = ArrayAttr::get(op->getContext(), results);
+  }
   term.op = op;
   for (OpResult result : op->getResults()) {
     term.index = result.getResultNumber();
@@ -266,6 +290,10 @@ void FormBuilder::visit(Operation *op, int64_t position) {
     return visitRounding(round);
   if (isConversion(op))
     return visitConversion(op);
+  if (isa<MaterializeOp>(op)) { // a wish about memory, no value
+    form.terms[op->getResult(0)] = form.terms.lookup(op->getOperand(0));
+    return;
+  }
   visitOperator(op, position);
 }
 

@@ -35,10 +35,9 @@ bool isOrdered(Operation *op);
 /// True if `op` only converts elements, in whatever spelling.
 bool isConversion(Operation *op);
 
-/// True if `op` moves data or is monotone in all its float operands and
-/// results, so that a conversion goes through it (but for constants among its
-/// arguments).
-bool isTransparent(Operation *op);
+/// Which conversions go through `op`, if the constants among its arguments are
+/// no obstacle. None unless all float operands and results have one type.
+Transparency transparencyOf(Operation *op);
 
 /// The type to which `op` itself widens its operand, as pointwise operators do
 /// with the narrower of two; null when it reads the operand as it is.

@@ -70,7 +70,7 @@ Operation *Readers::narrowReaderThrough(OpOperand &use) const {
     return isExactConversion(narrow, to) && isExactConversion(wide, to)
                ? nullptr
                : op;
-  if (to || isTransparent(op))
+  if (to || transparencyOf(op) != Transparency::None)
     return firstOf(op, narrowReaders);
   return op;
 }
@@ -91,7 +91,8 @@ Operation *Readers::observerThrough(OpOperand &use) const {
     return nullptr;
   if (reader.observesRounding(use.getOperandNumber()))
     return op;
-  return reader.commutesWithRounding() ? firstOf(op, observers) : nullptr;
+  bool passesValues = reader.commutesWithRounding() || reader.selectsByOrder();
+  return passesValues ? firstOf(op, observers) : nullptr;
 }
 
 /// Operations whose results matter: the rest is dead and decides nothing.

@@ -39,6 +39,7 @@ TermId TermTable::intern(Term term) {
       return id;
   argStorage.emplace_back(term.args.begin(), term.args.end());
   term.args = argStorage.back();
+  term.formats = formatsOf(term);
   bucket.push_back(terms.size());
   terms.push_back(term);
   return bucket.back();
@@ -107,11 +108,64 @@ static bool fillersAreExact(Attribute attrs, FloatType type) {
   return true;
 }
 
+/// The formats that a rewrite can meet, one bit each.
+static SmallVector<FloatType, 4> wellKnownFormats(MLIRContext *context) {
+  return {Float16Type::get(context), BFloat16Type::get(context),
+          Float32Type::get(context), Float64Type::get(context)};
+}
+
+uint8_t TermTable::formatsHolding(Type type) {
+  auto [it, isNew] = typeFormats.try_emplace(type, 0);
+  if (isNew)
+    for (auto [i, format] :
+         llvm::enumerate(wellKnownFormats(type.getContext())))
+      if (isExactConversion(type, format))
+        it->second |= 1u << i;
+  return it->second;
+}
+
+uint8_t TermTable::formatsOfFillers(Attribute attrs) {
+  if (!attrs)
+    return 0xff;
+  auto [it, isNew] = fillerFormats.try_emplace(attrs, 0);
+  if (isNew)
+    for (auto [i, format] :
+         llvm::enumerate(wellKnownFormats(attrs.getContext())))
+      if (fillersAreExact(attrs, format))
+        it->second |= 1u << i;
+  return it->second;
+}
+
+uint8_t TermTable::formatsOf(const Term &term) {
+  Type own = getElementTypeOrSelf(term.type);
+  uint8_t formats = formatsHolding(own);
+  if (term.kind == TermKind::Convert &&
+      isExactConversion(elementType(term.args[0]), own))
+    return formats | terms[term.args[0]].formats;
+  if (term.transparency == Transparency::None)
+    return formats;
+  // Each element is one of an operand, its negative, or a constant.
+  uint8_t common = 0xff;
+  for (TermId arg : term.args)
+    if (elementType(arg) == own)
+      common &= terms[arg].formats;
+  return formats | (common & formatsOfFillers(term.attrs));
+}
+
 bool TermTable::passesThrough(const Term &term, Type element) const {
   auto from = dyn_cast<FloatType>(getElementTypeOrSelf(term.type));
   auto to = dyn_cast<FloatType>(element);
-  return term.isTransparent && from && to &&
-         fillersAreExact(term.attrs, from) && fillersAreExact(term.attrs, to);
+  if (term.transparency == Transparency::None || !from || !to)
+    return false;
+  if (term.attrs &&
+      (!fillersAreExact(term.attrs, from) || !fillersAreExact(term.attrs, to)))
+    return false;
+  if (term.transparency == Transparency::All || isExactConversion(from, to))
+    return true;
+  for (auto [i, format] : llvm::enumerate(wellKnownFormats(to.getContext())))
+    if (format == to)
+      return term.formats >> i & 1;
+  return false;
 }
 
 TermId TermTable::find(TermId term, Type element) const {
@@ -164,11 +218,13 @@ TermId TermTable::applyConverted(TermId id, Type element, Operation *op) {
     return tensor && tensor.getElementType() == own ? tensor.clone(element)
                                                     : type;
   };
-  SmallVector<Attribute> results;
-  for (Attribute type : cast<ArrayAttr>(term.results))
-    results.push_back(
-        TypeAttr::get(convertType(cast<TypeAttr>(type).getValue())));
-  term.results = ArrayAttr::get(element.getContext(), results);
+  if (term.results) {
+    SmallVector<Attribute> results;
+    for (Attribute type : cast<ArrayAttr>(term.results))
+      results.push_back(
+          TypeAttr::get(convertType(cast<TypeAttr>(type).getValue())));
+    term.results = ArrayAttr::get(element.getContext(), results);
+  }
   term.type = convertType(term.type);
   term.op = op;
   return apply(term, args);

@@ -3,18 +3,20 @@
 // A value is a term over the inputs of its function. Terms are hash-consed: two
 // values have one normal form if and only if they have one number. The rules:
 //
-//   convert(x : T, T)                          = x
-//   convert(convert(x : A, B), C)              = convert(x, C)   if A to B is
-//   exact convert(op(x, y, ...), C)                  = op(convert(x, C),
-//   convert(y, C), ...)
-//       if op moves data or is monotone, between float types, and each filler
-//       constant is a value of both types
-//   dropped(x : A, B) converted to C           = convert(x, C)   if A to C is
-//   exact
+// convert(x : T, T) = x
+// convert(convert(x : A, B), C) = convert(x, C), if A to B is exact
+// convert(op(x, y, ...), C) = op(convert(x, C), convert(y, C), ...)
 //
-// Each rule keeps every bit but the last, which is the one that the contract
-// `precise` allows and that only a verified record brings in. Rounding is
-// monotone and odd, so it commutes with max, min, relu, abs and neg.
+// between float types, if op moves elements or changes signs; if it picks by
+// order (relu, max) only where C holds each value that it picks from; and each
+// constant among its arguments must be a value of both types. Rounding does not
+// commute with relu: f16 rounds -1e-9 to -0, which relu keeps, and relu of
+// -1e-9 is +0.
+//
+// convert(dropped(x : A, B), C) = convert(x, C), if A to C is exact
+//
+// Each rule keeps every bit but this last one, which is what the contract
+// `precise` allows and what only a verified record brings in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,18 +41,26 @@ enum class TermKind : uint8_t {
   Apply,   ///< result `index` of an operator
 };
 
+/// Which conversions go through an operator whose float operands are all of the
+/// type of its result.
+enum class Transparency : uint8_t {
+  None,
+  Exact, ///< those that change no value
+  All,   ///< roundings as well
+};
+
 struct Term {
   TermKind kind = TermKind::Apply;
-  /// The operator moves data or is monotone, and all its float operands are of
-  /// the type of its result: conversions go through it.
-  bool isTransparent = false;
+  Transparency transparency = Transparency::None;
+  /// One bit for each well-known float format that holds every value of it.
+  uint8_t formats = 0;
   uint32_t index = 0;
   /// Number of an operator with effects; 0 for a pure one.
   uint32_t serial = 0;
   Type type;
   Attribute name;    ///< operator
   Attribute attrs;   ///< its other arguments
-  Attribute results; ///< types of all results
+  Attribute results; ///< types of all results, if there are several
   ArrayRef<TermId> args;
   Operation *op = nullptr; ///< where the term was seen first; no part of it
 };
@@ -83,6 +93,9 @@ private:
   TermId find(TermId term, Type element) const;
   TermId applyConverted(TermId id, Type element, Operation *op);
   bool passesThrough(const Term &term, Type element) const;
+  uint8_t formatsOf(const Term &term);
+  uint8_t formatsHolding(Type type);
+  uint8_t formatsOfFillers(Attribute attrs);
   /// What must be converted before `request`; empty when it can be answered.
   void collectNeeded(Request request, SmallVectorImpl<Request> &needed) const;
   TermId answer(Request request, Operation *op);
@@ -91,7 +104,10 @@ private:
   std::deque<SmallVector<TermId, 4>> argStorage;
   llvm::DenseMap<uint64_t, SmallVector<TermId, 1>> byHash;
   llvm::DenseMap<std::pair<TermId, Type>, TermId> converted;
-  size_t limit = 1 << 20;
+  /// Formats that hold every value of a type, every constant in an attribute.
+  llvm::DenseMap<Type, uint8_t> typeFormats;
+  llvm::DenseMap<Attribute, uint8_t> fillerFormats;
+  size_t limit = 1 << 18;
 };
 
 } // namespace mlir::mp::check

@@ -106,20 +106,75 @@ TEST_F(Check, RoundIsNarrowingAndWidening) {
       << allErrors();
 }
 
-TEST_F(Check, RoundingCommutesWithMovementAndMonotone) {
+/// A rounding of `callee`(flip(x)), and `callee`(flip(rounding of x)).
+static std::pair<std::string, std::string>
+roundedBy(const std::string &callee) {
+  std::string flip = "\"aten.flip.default\"";
+  std::string before =
+      "  %0 = mp.aten " + flip +
+      "(%x) {args = {dims = [0]}} : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "  %1 = mp.aten \"" +
+      callee +
+      "\"(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "  %2 = mp.cast %1 origin(user) : tensor<4xf32> to tensor<4xf16>\n"
+      "  return %2 : tensor<4xf16>";
+  std::string after =
+      "  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xf16>\n"
+      "  %1 = mp.aten " +
+      flip +
+      "(%0) {args = {dims = [0]}} : (tensor<4xf16>) -> tensor<4xf16>\n"
+      "  %2 = mp.aten \"" +
+      callee +
+      "\"(%1) : (tensor<4xf16>) -> tensor<4xf16>\n"
+      "  return %2 : tensor<4xf16>";
+  return {function(before, "tensor<4xf16>"), function(after, "tensor<4xf16>")};
+}
+
+TEST_F(Check, RoundingCommutesWithMovementAndSign) {
+  for (const char *callee :
+       {"aten.clone.default", "aten.neg.default", "aten.abs.default"}) {
+    auto [before, after] = roundedBy(callee);
+    EXPECT_TRUE(accepts(before, after)) << callee << allErrors();
+  }
+}
+
+// f16 rounds -1e-9 to -0, which relu keeps; relu of -1e-9 is +0.
+TEST_F(Check, RoundingDoesNotCommuteWithRelu) {
+  auto [before, after] = roundedBy("aten.relu.default");
+  EXPECT_FALSE(accepts(before, after));
+}
+
+TEST_F(Check, ReluOfWidenedHalvesIsReluOfHalves) {
   EXPECT_TRUE(accepts(function(R"(
-  %0 = mp.aten "aten.flip.default"(%x) {args = {dims = [0]}} : (tensor<4xf32>) -> tensor<4xf32>
-  %1 = mp.aten "aten.relu.default"(%0) : (tensor<4xf32>) -> tensor<4xf32>
-  %2 = mp.cast %1 origin(user) : tensor<4xf32> to tensor<4xf16>
-  return %2 : tensor<4xf16>)",
+  %0 = mp.cast %h origin(user) : tensor<4xf16> to tensor<4xf32>
+  %1 = mp.aten "aten.neg.default"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = mp.aten "aten.relu.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = mp.cast %2 origin(user) : tensor<4xf32> to tensor<4xf16>
+  return %3 : tensor<4xf16>)",
                                "tensor<4xf16>"),
                       function(R"(
-  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xf16>
-  %1 = mp.aten "aten.flip.default"(%0) {args = {dims = [0]}} : (tensor<4xf16>) -> tensor<4xf16>
+  %1 = mp.aten "aten.neg.default"(%h) : (tensor<4xf16>) -> tensor<4xf16>
   %2 = mp.aten "aten.relu.default"(%1) : (tensor<4xf16>) -> tensor<4xf16>
   return %2 : tensor<4xf16>)",
                                "tensor<4xf16>")))
       << allErrors();
+}
+
+// where converts integers to the type of its result: through f32 and then f16
+// they round twice.
+TEST_F(Check, IntegersAmongValuesStopAConversion) {
+  std::string head = "func.func @f(%m: tensor<4xi1>, %x: tensor<4xf32>, "
+                     "%i: tensor<4xi64>) -> tensor<4xf16> {";
+  EXPECT_FALSE(accepts(head + R"(
+  %0 = mp.aten "aten.where.self"(%m, %x, %i) : (tensor<4xi1>, tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
+  %1 = mp.cast %0 origin(user) : tensor<4xf32> to tensor<4xf16>
+  return %1 : tensor<4xf16>
+})",
+                       head + R"(
+  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xf16>
+  %1 = mp.aten "aten.where.self"(%m, %0, %i) : (tensor<4xi1>, tensor<4xf16>, tensor<4xi64>) -> tensor<4xf16>
+  return %1 : tensor<4xf16>
+})"));
 }
 
 /// pad with `value`, before and after the rounding.
@@ -411,7 +466,7 @@ TEST_F(Check, MatmulOfHalvesNeedsItsRecord) {
 // Size
 //===----------------------------------------------------------------------===//
 
-/// relu, then cast to the next type, `size` times.
+/// neg, then cast to the next type, `size` operations in all.
 static OwningOpRef<ModuleOp> longChain(MLIRContext *context, int64_t size,
                                        ArrayRef<Type> elements) {
   OpBuilder builder(context);
@@ -425,7 +480,7 @@ static OwningOpRef<ModuleOp> longChain(MLIRContext *context, int64_t size,
   Value value = func.getArgument(0);
   for (int64_t i = 0; i != size / 2; ++i) {
     value = AtenOp::create(builder, loc, TypeRange(value.getType()),
-                           "aten.relu.default", value, nullptr, false)
+                           "aten.neg.default", value, nullptr, false)
                 ->getResult(0);
     value = CastOp::create(builder, loc, value, elements[i % elements.size()],
                            CastOrigin::user);

@@ -41,10 +41,10 @@ struct Fuzz : testing::Test {
   static func::FuncOp functionOf(ModuleOp module) {
     return module.lookupSymbol<func::FuncOp>("f");
   }
-  static std::string textOf(ModuleOp module) {
+  static std::string textOf(ModuleOp module, bool withLocations = false) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    module.print(os, OpPrintingFlags().enableDebugInfo());
+    module.print(os, OpPrintingFlags().enableDebugInfo(withLocations));
     return text;
   }
 
@@ -52,6 +52,8 @@ struct Fuzz : testing::Test {
     errors.clear();
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &d) {
       errors += d.str() + "\n";
+      for (Diagnostic &note : d.getNotes())
+        errors += "  " + note.str() + "\n";
       return success();
     });
     return succeeded(checkRewrites(before, after));
@@ -102,7 +104,7 @@ struct Fuzz : testing::Test {
             << textOf(*before) << textOf(*after);
       auto again = clone(*after);
       run(*again, add);
-      EXPECT_EQ(textOf(*after), textOf(*again));
+      EXPECT_EQ(textOf(*after, true), textOf(*again, true));
       if (HasFailure())
         return; // one graph is enough to look at
     }
