@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,9 +37,14 @@ def compiled(
     """Return `model` as the variant runs it; `options` go to the mpopt backend only."""
     if variant.backend is None:
         return model
-    chosen = dict(options or {}) if variant.backend == "mpopt" else {}
+    backend: Any = variant.backend
+    chosen: dict[str, Any] | None = None
+    if variant.backend == "mpopt":
+        # Passed as a function, so that a tree that is not installed (no entry point) works too.
+        backend = importlib.import_module("mpopt").mpopt
+        chosen = dict(options or {}) or None
     run: Callable[..., torch.Tensor] = torch.compile(
-        model, backend=variant.backend, dynamic=False, options=chosen or None
+        model, backend=backend, dynamic=False, options=chosen
     )
     return run
 
@@ -54,6 +60,7 @@ class Runner:
     Attributes:
         model: the module with parameters in the variant's dtype.
         batch: the one batch that every step uses.
+        last_loss: loss of the last `step`.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class Runner:
         self.model = model.to(variant.weights)
         self.batch = cast_batch(batch, variant.weights)
         self._run = compiled(self.model, variant, options)
+        self.last_loss = float("nan")
         self._optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
         self._scaler = torch.amp.GradScaler(
             "cpu", init_scale=_FP16_SCALE, enabled=variant.autocast is torch.float16
@@ -108,6 +116,7 @@ class Runner:
         backward = clock()
         self.update()
         end = clock()
+        self.last_loss = loss.item()
         return StepTimes(
             (forward - start) * 1e3, (backward - forward) * 1e3, (end - backward) * 1e3
         )
