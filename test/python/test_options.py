@@ -1,0 +1,130 @@
+"""Options: sources, their order, validation, digests."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+from mpopt import log
+from mpopt.errors import OptionError
+from mpopt.options import Options, resolve
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch):
+    monkeypatch.delenv("MPOPT_STRICT", raising=False)
+
+
+def test_defaults():
+    assert resolve() == Options()
+    assert resolve().pass_pipeline() == "mp-default{numerics=precise}"
+
+
+def test_later_sources_win(tmp_path, monkeypatch):
+    file = tmp_path / "mpopt.toml"
+    file.write_text('numerics = "strict"\ntarget = "cuda"\nbisect_limit = 1\n')
+    monkeypatch.setenv("MPOPT_CONFIG", str(file))
+    assert resolve() == Options(numerics="strict", target="cuda", bisect_limit=1)
+    monkeypatch.setenv("MPOPT_TARGET", "cpu")
+    monkeypatch.setenv("MPOPT_BISECT_LIMIT", "2")
+    assert resolve() == Options(numerics="strict", target="cpu", bisect_limit=2)
+    assert resolve({"bisect_limit": 3}).bisect_limit == 3
+    assert resolve({"bisect_limit": None}).bisect_limit is None
+
+
+def test_texts_of_the_environment(monkeypatch):
+    monkeypatch.setenv("MPOPT_STRICT", "1")
+    monkeypatch.setenv("MPOPT_DISABLE", "off")
+    monkeypatch.setenv("MPOPT_DISABLE_PASSES", "mp-raise, mp-lower")
+    options = resolve()
+    assert options.strict is True
+    assert options.disable is False
+    assert options.disable_passes == ("mp-raise", "mp-lower")
+    assert options.pass_pipeline() == "mp-default{numerics=precise disable=mp-raise,mp-lower}"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"numeric": "strict"}, "unknown option 'numeric'; did you mean 'numerics'"),
+        ({"zzz": 1}, "unknown option 'zzz'; known: bisect_limit"),
+        ({"numerics": "fast"}, "numerics must be one of strict, precise"),
+        ({"numerics": "relaxed"}, "not available yet"),
+        ({"target": "tpu"}, "target must be one of auto, cpu, cuda"),
+        ({"strict": 1}, "strict must be true or false, not 1"),
+        ({"bisect_limit": -1}, "bisect_limit must be a count"),
+        ({"bisect_limit": True}, "bisect_limit must be a count"),
+        ({"disable_passes": "mp-raise"}, "disable_passes must be a list"),
+        ({"inductor": 3}, "inductor must be a dictionary"),
+        ({"dump": 3}, "dump must be a path"),
+        ({"pipeline": 3}, "pipeline must be a text"),
+    ],
+)
+def test_bad_options(given, message):
+    with pytest.raises(OptionError, match=message):
+        resolve(given)
+
+
+def test_bad_environment(monkeypatch):
+    monkeypatch.setenv("MPOPT_STRICT", "maybe")
+    with pytest.raises(OptionError, match="MPOPT_STRICT: strict must be true or false"):
+        resolve()
+    monkeypatch.setenv("MPOPT_STRICT", "1")
+    monkeypatch.setenv("MPOPT_NUMERIC", "strict")
+    with pytest.raises(OptionError, match="MPOPT_NUMERIC; did you mean 'MPOPT_NUMERICS'"):
+        resolve()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("numerics = ", "Invalid value"),
+        ("color = 1", "unknown option 'color'"),
+        (None, "cannot read"),
+    ],
+)
+def test_bad_file(tmp_path, monkeypatch, text, message):
+    file = tmp_path / "mpopt.toml"
+    if text is not None:
+        file.write_text(text)
+    monkeypatch.setenv("MPOPT_CONFIG", str(file))
+    with pytest.raises(OptionError, match=message):
+        resolve()
+
+
+def test_digest_covers_what_decides_about_code():
+    base = Options()
+    changed = [
+        Options(numerics="strict"),
+        Options(target="cpu"),
+        Options(pipeline=""),
+        Options(disable_passes=("mp-raise",)),
+        Options(bisect_limit=1),
+        Options(inductor={"max_autotune": True}),
+    ]
+    assert len({o.digest() for o in [base, *changed]}) == len(changed) + 1
+    assert Options(dump="somewhere").digest() == base.digest()
+
+
+def test_logs():
+    log.configure("passes=debug,dump")
+    assert logging.getLogger("mpopt.passes").level == logging.DEBUG
+    assert logging.getLogger("mpopt.dump").level == logging.INFO
+    log.configure("")
+    assert logging.getLogger("mpopt.passes").level == logging.NOTSET
+    with pytest.raises(OptionError, match="unknown area 'pases'; did you mean 'passes'"):
+        log.configure("pases")
+    with pytest.raises(OptionError, match="unknown level 'loud' of area 'dump'"):
+        log.configure("dump=loud")
+
+
+def test_import_is_cheap():
+    code = "import sys, mpopt; print('torch' in sys.modules, 'mpopt._mpopt' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert result.stdout.split() == ["False", "False"]
