@@ -60,7 +60,10 @@ bool RewriteLog::apply(Rule rule, Operation *op, const Twine &why) {
 }
 
 void RewriteLog::miss(Rule rule, Operation *op, const Twine &why) {
-  int64_t key = stemOf(op->getLoc());
+  // Ops without a node number, of a hand-written file, are told by location.
+  int64_t stem = stemOf(op->getLoc());
+  auto place = reinterpret_cast<intptr_t>(op->getLoc().getAsOpaquePointer());
+  int64_t key = stem >= 0 ? stem : ~int64_t(place);
   if (missed.insert({static_cast<int>(rule), key}).second)
     record(rule, op, why, /*isApplied=*/false);
 }

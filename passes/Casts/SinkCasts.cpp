@@ -45,7 +45,8 @@ private:
         return rewriter.notifyMatchFailure(op, "an operand stays wide");
     if (!log.apply(Rule::SinkWidening, op,
                    describe(op) + " under " + frameworkCallee(moved) +
-                       ", which then copies half the bytes"))
+                       (moved.isView() ? ", to cancel with a narrowing"
+                                       : ", which then copies fewer bytes")))
       return limitReached(op, rewriter);
     sink(moved, op, operands, rewriter);
     return success();

@@ -1,0 +1,86 @@
+// RUN: mpopt %s --mp-place-stores=min-elements=16 | FileCheck %s
+// RUN: mpopt %s --mp-place-stores | FileCheck %s --check-prefix=DEFAULT
+
+// The wide value has a reader of its own, and a matrix product reads the narrow one
+// through a reshape.
+// CHECK-LABEL: func.func @placed
+// CHECK-SAME: rule = "place-store"
+// CHECK: %[[C:.*]] = mp.cast
+// CHECK-NEXT: %[[M:.*]] = mp.materialize %[[C]] : tensor<2x4x8xbf16>
+// CHECK-NEXT: mp.aten "aten.view.default"(%[[M]])
+// DEFAULT-LABEL: func.func @placed
+// DEFAULT-NOT: mp.materialize
+// DEFAULT-LABEL: func.func @not_placed_argument
+func.func @placed(%x: tensor<2x4x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<2x4x8xf32>, tensor<8x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %2 = mp.aten "aten.view.default"(%1) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %3 = mp.aten "aten.mm.default"(%2, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %3 : tensor<2x4x8xf32>, tensor<8x8xbf16>
+}
+
+// A weight has no producer to join.
+// CHECK-LABEL: func.func @not_placed_argument
+// CHECK-NOT: mp.materialize
+func.func @not_placed_argument(%x: tensor<2x4x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<2x4x8xf32>, tensor<8x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.cast %x origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %2 = mp.aten "aten.view.default"(%1) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %3 = mp.aten "aten.mm.default"(%2, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %3 : tensor<2x4x8xf32>, tensor<8x8xbf16>
+}
+
+// The fuser computes the only reader's operand inside the conversion already.
+// CHECK-LABEL: func.func @not_placed_one_reader
+// CHECK-NOT: mp.materialize
+func.func @not_placed_one_reader(%x: tensor<2x4x8xf32>, %w: tensor<8x8xbf16>) -> tensor<8x8xbf16> {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %2 = mp.aten "aten.view.default"(%1) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %3 = mp.aten "aten.mm.default"(%2, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %3 : tensor<8x8xbf16>
+}
+
+// It is stored in its own shape anyway.
+// CHECK-LABEL: func.func @not_placed_read_in_own_shape
+// CHECK-NOT: mp.materialize
+func.func @not_placed_read_in_own_shape(%x: tensor<8x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<8x8xf32>, tensor<8x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<8x8xf32> to tensor<8x8xbf16>
+  %2 = mp.aten "aten.mm.default"(%1, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %2 : tensor<8x8xf32>, tensor<8x8xbf16>
+}
+
+// No library call reads it: the fuser need not store it at all.
+// CHECK-LABEL: func.func @not_placed_no_library
+// CHECK-NOT: mp.materialize
+func.func @not_placed_no_library(%x: tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %2 = mp.aten "aten.view.default"(%1) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %3 = mp.aten "aten.sin.default"(%2) : (tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %3 : tensor<2x4x8xf32>, tensor<8x8xbf16>
+}
+
+// CHECK-LABEL: func.func @not_placed_dynamic_shape
+// CHECK-NOT: mp.materialize
+func.func @not_placed_dynamic_shape(%x: tensor<?x4x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<?x4x8xf32>, tensor<?x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<?x4x8xf32> to tensor<?x4x8xbf16>
+  %2 = mp.aten "aten.view.default"(%1) {args = {size = [-1, 8]}} : (tensor<?x4x8xbf16>) -> tensor<?x8xbf16>
+  %3 = mp.aten "aten.mm.default"(%2, %w) : (tensor<?x8xbf16>, tensor<8x8xbf16>) -> tensor<?x8xbf16>
+  return %0, %3 : tensor<?x4x8xf32>, tensor<?x8xbf16>
+}
+
+// A wish was made already.
+// CHECK-LABEL: func.func @not_placed_twice
+// CHECK-COUNT-1: mp.materialize
+// CHECK-NOT: mp.materialize
+func.func @not_placed_twice(%x: tensor<2x4x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<2x4x8xf32>, tensor<8x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %2 = mp.materialize %1 : tensor<2x4x8xbf16>
+  %3 = mp.aten "aten.view.default"(%2) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %4 = mp.aten "aten.mm.default"(%3, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %4 : tensor<2x4x8xf32>, tensor<8x8xbf16>
+}
