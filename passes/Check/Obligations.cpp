@@ -70,7 +70,7 @@ Operation *Readers::narrowReaderThrough(OpOperand &use) const {
     return isExactConversion(narrow, to) && isExactConversion(wide, to)
                ? nullptr
                : op;
-  if (to || transparencyOf(op) != Transparency::None)
+  if (to || transparencyOf(op) == Transparency::All)
     return firstOf(op, narrowReaders);
   return op;
 }

@@ -53,10 +53,16 @@ TermId TermTable::input(unsigned index, Type type) {
   return intern(term);
 }
 
-TermId TermTable::apply(Term term, ArrayRef<TermId> args) {
-  term.kind = TermKind::Apply;
-  term.args = args;
-  return intern(term);
+TermId TermTable::apply(const Term &term, ArrayRef<TermId> args) {
+  Type own = getElementTypeOrSelf(term.type);
+  FloatType narrow = narrowestFormat(term, args);
+  if (term.transparency != Transparency::Exact || !narrow || narrow == own)
+    return applyIn(term, own, args);
+  SmallVector<TermId, 4> narrowed;
+  for (TermId arg : args)
+    narrowed.push_back(elementType(arg) == own ? convert(arg, narrow, term.op)
+                                               : arg);
+  return convert(applyIn(term, narrow, narrowed), own, term.op);
 }
 
 TermId TermTable::dropped(TermId id, Type element, Operation *op) {
@@ -124,7 +130,7 @@ uint8_t TermTable::formatsHolding(Type type) {
   return it->second;
 }
 
-uint8_t TermTable::formatsOfFillers(Attribute attrs) {
+uint8_t TermTable::formatsOfFillers(Attribute attrs) const {
   if (!attrs)
     return 0xff;
   auto [it, isNew] = fillerFormats.try_emplace(attrs, 0);
@@ -144,28 +150,42 @@ uint8_t TermTable::formatsOf(const Term &term) {
     return formats | terms[term.args[0]].formats;
   if (term.transparency == Transparency::None)
     return formats;
-  // Each element is one of an operand, its negative, or a constant.
-  uint8_t common = 0xff;
-  for (TermId arg : term.args)
+  return formats | commonFormats(term, term.args);
+}
+
+/// The formats that hold each value of the operator's result, which is one of
+/// an operand, its negative, or a constant.
+uint8_t TermTable::commonFormats(const Term &term,
+                                 ArrayRef<TermId> args) const {
+  Type own = getElementTypeOrSelf(term.type);
+  uint8_t common = formatsOfFillers(term.attrs);
+  for (TermId arg : args)
     if (elementType(arg) == own)
       common &= terms[arg].formats;
-  return formats | (common & formatsOfFillers(term.attrs));
+  return common;
+}
+
+/// The first format in which the operator could work on the same values; null
+/// for one that computes new values.
+FloatType TermTable::narrowestFormat(const Term &term,
+                                     ArrayRef<TermId> args) const {
+  if (term.transparency == Transparency::None)
+    return {};
+  Type own = getElementTypeOrSelf(term.type);
+  uint8_t common = commonFormats(term, args);
+  for (auto [i, format] : llvm::enumerate(wellKnownFormats(own.getContext())))
+    if ((common >> i & 1) && isExactConversion(format, own))
+      return format;
+  return {};
 }
 
 bool TermTable::passesThrough(const Term &term, Type element) const {
   auto from = dyn_cast<FloatType>(getElementTypeOrSelf(term.type));
   auto to = dyn_cast<FloatType>(element);
-  if (term.transparency == Transparency::None || !from || !to)
+  if (term.transparency != Transparency::All || !from || !to)
     return false;
-  if (term.attrs &&
-      (!fillersAreExact(term.attrs, from) || !fillersAreExact(term.attrs, to)))
-    return false;
-  if (term.transparency == Transparency::All || isExactConversion(from, to))
-    return true;
-  for (auto [i, format] : llvm::enumerate(wellKnownFormats(to.getContext())))
-    if (format == to)
-      return term.formats >> i & 1;
-  return false;
+  return !term.attrs ||
+         (fillersAreExact(term.attrs, from) && fillersAreExact(term.attrs, to));
 }
 
 TermId TermTable::find(TermId term, Type element) const {
@@ -201,33 +221,38 @@ void TermTable::collectNeeded(Request request,
         isExactConversion(elementType(term.args[0]), request.element);
     return need(term.args[0], widensBack ? request.element : own);
   }
-  if (passesThrough(term, request.element))
+  if (passesThrough(term, request.element)) {
     for (TermId arg : term.args)
       if (elementType(arg) == own)
         need(arg, request.element);
+    return;
+  }
+  // A constant is in the way: the conversion stays on the narrowest form of the
+  // operator, which is the same whatever exact conversions came before.
+  if (FloatType narrow = narrowestFormat(term, term.args))
+    need(request.term, narrow);
 }
 
-TermId TermTable::applyConverted(TermId id, Type element, Operation *op) {
-  Term term = terms[id];
+/// The same operator on floats of another type.
+TermId TermTable::applyIn(Term term, Type element, ArrayRef<TermId> args) {
   Type own = getElementTypeOrSelf(term.type);
-  SmallVector<TermId, 4> args;
-  for (TermId arg : term.args)
-    args.push_back(elementType(arg) == own ? find(arg, element) : arg);
   auto convertType = [&](Type type) -> Type {
     auto tensor = dyn_cast<TensorType>(type);
     return tensor && tensor.getElementType() == own ? tensor.clone(element)
                                                     : type;
   };
-  if (term.results) {
+  if (term.results && element != own) {
     SmallVector<Attribute> results;
     for (Attribute type : cast<ArrayAttr>(term.results))
       results.push_back(
           TypeAttr::get(convertType(cast<TypeAttr>(type).getValue())));
     term.results = ArrayAttr::get(element.getContext(), results);
   }
-  term.type = convertType(term.type);
-  term.op = op;
-  return apply(term, args);
+  if (element != own)
+    term.type = convertType(term.type);
+  term.kind = TermKind::Apply;
+  term.args = args;
+  return intern(term);
 }
 
 /// Everything that `collectNeeded` names is known by now.
@@ -240,14 +265,21 @@ TermId TermTable::answer(Request request, Operation *op) {
   if (term.kind == TermKind::Dropped &&
       isExactConversion(elementType(term.args[0]), request.element))
     return find(term.args[0], request.element);
-  if (passesThrough(term, request.element))
-    return applyConverted(request.term, request.element, op);
+  if (passesThrough(term, request.element)) {
+    SmallVector<TermId, 4> args;
+    for (TermId arg : term.args)
+      args.push_back(elementType(arg) == own ? find(arg, request.element)
+                                             : arg);
+    return applyIn(term, request.element, args);
+  }
   Term conversion;
   conversion.kind = TermKind::Convert;
   conversion.type = cast<TensorType>(term.type).clone(request.element);
-  TermId source = term.kind == TermKind::Dropped
-                      ? find(term.args[0], own) // a rounding after all
-                      : request.term;
+  TermId source = request.term;
+  if (term.kind == TermKind::Dropped)
+    source = find(term.args[0], own); // a rounding after all
+  else if (FloatType narrow = narrowestFormat(term, term.args))
+    source = find(request.term, narrow);
   conversion.args = source;
   conversion.op = op;
   return intern(conversion);

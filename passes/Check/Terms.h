@@ -5,17 +5,19 @@
 //
 // convert(x : T, T) = x
 // convert(convert(x : A, B), C) = convert(x, C), if A to B is exact
-// convert(op(x, y, ...), C) = op(convert(x, C), convert(y, C), ...)
-//
-// between float types, if op moves elements or changes signs; if it picks by
-// order (relu, max) only where C holds each value that it picks from; and each
-// constant among its arguments must be a value of both types. Rounding does not
-// commute with relu: f16 rounds -1e-9 to -0, which relu keeps, and relu of
-// -1e-9 is +0.
-//
+// convert(op(x, y, ...), C) = op(convert(x, C), convert(y, C), ...), between
+//   float types, if op moves elements or changes signs and each constant among
+//   its arguments is a value of both types
+// op(x, y, ...) = convert(op(convert(x, C), convert(y, C), ...), A), if op
+// picks
+//   one of its operands by order (relu, max) and all of them hold values of C
+//   only, the narrowest such type
 // convert(dropped(x : A, B), C) = convert(x, C), if A to C is exact
 //
-// Each rule keeps every bit but this last one, which is what the contract
+// Rounding does not commute with relu: f16 rounds -1e-9 to -0, which relu
+// keeps, and relu of -1e-9 is +0.
+//
+// Each rule keeps every bit but the last one, which is what the contract
 // `precise` allows and what only a verified record brings in.
 //
 //===----------------------------------------------------------------------===//
@@ -45,7 +47,7 @@ enum class TermKind : uint8_t {
 /// type of its result.
 enum class Transparency : uint8_t {
   None,
-  Exact, ///< those that change no value
+  Exact, ///< those that change no operand's value
   All,   ///< roundings as well
 };
 
@@ -73,7 +75,7 @@ public:
   /// The same, of which a record says that its rounding is dropped.
   TermId dropped(TermId term, Type element, Operation *op);
   /// `term` is the operator without its arguments.
-  TermId apply(Term term, ArrayRef<TermId> args);
+  TermId apply(const Term &term, ArrayRef<TermId> args);
 
   const Term &operator[](TermId id) const { return terms[id]; }
   Type elementType(TermId id) const;
@@ -91,11 +93,13 @@ private:
 
   TermId intern(Term term);
   TermId find(TermId term, Type element) const;
-  TermId applyConverted(TermId id, Type element, Operation *op);
+  TermId applyIn(Term term, Type element, ArrayRef<TermId> args);
+  FloatType narrowestFormat(const Term &term, ArrayRef<TermId> args) const;
   bool passesThrough(const Term &term, Type element) const;
   uint8_t formatsOf(const Term &term);
+  uint8_t commonFormats(const Term &term, ArrayRef<TermId> args) const;
   uint8_t formatsHolding(Type type);
-  uint8_t formatsOfFillers(Attribute attrs);
+  uint8_t formatsOfFillers(Attribute attrs) const;
   /// What must be converted before `request`; empty when it can be answered.
   void collectNeeded(Request request, SmallVectorImpl<Request> &needed) const;
   TermId answer(Request request, Operation *op);
@@ -106,7 +110,7 @@ private:
   llvm::DenseMap<std::pair<TermId, Type>, TermId> converted;
   /// Formats that hold every value of a type, every constant in an attribute.
   llvm::DenseMap<Type, uint8_t> typeFormats;
-  llvm::DenseMap<Attribute, uint8_t> fillerFormats;
+  mutable llvm::DenseMap<Attribute, uint8_t> fillerFormats;
   size_t limit = 1 << 18;
 };
 

@@ -9,7 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
 
-#include <chrono>
+#include <ctime>
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -493,20 +493,20 @@ static OwningOpRef<ModuleOp> longChain(MLIRContext *context, int64_t size,
 TEST_F(Check, HundredThousandOperations) {
   Builder b(&context);
   auto module = longChain(&context, 100000, {b.getBF16Type(), b.getF32Type()});
-  auto start = std::chrono::steady_clock::now();
+  // Processor time: other work on the machine must not count.
+  std::clock_t start = std::clock();
   EXPECT_TRUE(accepts(*module, *module)) << allErrors();
-  std::chrono::duration<double> seconds =
-      std::chrono::steady_clock::now() - start;
-  RecordProperty("seconds", std::to_string(seconds.count()));
+  double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
+  RecordProperty("seconds", std::to_string(seconds));
   // Near linear: 2 s would be an order of magnitude more than it takes.
-  EXPECT_LT(seconds.count(), 2);
+  EXPECT_LT(seconds, 2);
 }
 
 // Each cast rounds anew, so that the normal form grows with the square: the
 // check gives up with a reason and does not run for hours.
 TEST_F(Check, EndlessRoundingsAreRefused) {
   Builder b(&context);
-  auto module = longChain(&context, 20000, {b.getBF16Type(), b.getF16Type()});
+  auto module = longChain(&context, 4000, {b.getBF16Type(), b.getF16Type()});
   EXPECT_FALSE(accepts(*module, *module));
   EXPECT_NE(allErrors().find("too many roundings"), std::string::npos)
       << allErrors();
