@@ -143,6 +143,12 @@ class _Session:
             say=say,
         )
 
+    def _save(self, *, final: bool) -> None:
+        """Write the rows so far, so that an interrupted run keeps its families."""
+        target = self.args.json
+        if target is not None and (final or target != "-"):
+            write_json(self.rows, target)
+
     def run(self) -> int:
         """Measure each family; one that fails is reported and does not stop the others."""
         if self.args.command == "step" and self.args.malloc == "tuned":
@@ -161,8 +167,8 @@ class _Session:
                 continue
             self.output.rows(rows, verbose=self.args.verbose)
             self.rows += rows
-        if self.args.json is not None:
-            write_json(self.rows, self.args.json)
+            self._save(final=False)
+        self._save(final=True)
         return 1 if failed else 0
 
 
