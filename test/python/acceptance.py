@@ -47,6 +47,7 @@ class Graph:
     """One dumped graph: as traced, after each stage, as handed back, and the record."""
 
     path: Path
+    kind: str
     before: str
     after: str
     records: list[dict[str, Any]]
@@ -73,8 +74,8 @@ class Run:
 
     @property
     def graph(self) -> Graph:
-        """The only graph."""
-        (graph,) = self.graphs
+        """The one graph that Inductor gave the passes before it split off backward."""
+        (graph,) = [g for g in self.graphs if g.kind in ("joint", "inference")]
         return graph
 
     def cast_kernels(self, role: str = "activation") -> list[Kernel]:
@@ -190,7 +191,7 @@ def _read(path: Path) -> Graph:
         (kept / file.name).write_bytes(file.read_bytes())
     records = json.loads((kept / "rewrites.json").read_text())
     before, after = (kept / "00_import.mlir").read_text(), (kept / "after.mlir").read_text()
-    return Graph(kept, before, after, records)
+    return Graph(kept, path.name.partition("_")[2], before, after, records)
 
 
 def stock(
