@@ -1,10 +1,46 @@
 //===- MatmulOperands.cpp - matrix products read halves -------------------===//
 
+#include "dialect/Graph/Graph.h"
 #include "dialect/IR/Target.h"
 #include "passes/Casts/CastPatterns.h"
 
 using namespace mlir;
 using namespace mlir::mp;
+
+/// Longer chains of views than this are left alone.
+static constexpr unsigned kMaxViews = 8;
+
+/// The widening behind `operand`, perhaps seen through views (`w.float().t()`),
+/// which are collected from the outermost inwards; null if there is none.
+static CastOp findWidening(Value operand, MatmulOp op,
+                           SmallVectorImpl<Operation *> &views) {
+  while (auto view = operand.getDefiningOp<PrecisionOpInterface>()) {
+    if (auto cast = dyn_cast<CastOp>(view.getOperation()))
+      return cast;
+    if (!view.isView() || view->getNumResults() != 1 ||
+        view.getValueOperands() != SmallVector<unsigned>{0} ||
+        !isMemoryEffectFree(view) || namesDtype(view) ||
+        !inSamePhase(view, op) || views.size() == kMaxViews)
+      return {};
+    views.push_back(view);
+    operand = view->getOperand(0);
+  }
+  return {};
+}
+
+/// The half value that `widening` widens, seen through copies of `views`.
+static Value readHalf(CastOp widening, ArrayRef<Operation *> views,
+                      PatternRewriter &rewriter) {
+  Value value = widening.getInput();
+  for (Operation *view : llvm::reverse(views)) {
+    Operation *narrow = rewriter.clone(*view);
+    narrow->setLoc(derivedLocation(view->getLoc()));
+    narrow->setOperand(0, value);
+    narrow->getResult(0).setType(resultIn(narrow, widening.getFrom()));
+    value = narrow->getResult(0);
+  }
+  return value;
+}
 
 namespace {
 
@@ -16,12 +52,14 @@ struct MatmulHalfOperands : LoggedPattern<MatmulOp> {
 
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
-    auto lhs = op.getLhs().getDefiningOp<CastOp>();
-    auto rhs = op.getRhs().getDefiningOp<CastOp>();
+    SmallVector<Operation *> lhsViews, rhsViews;
+    CastOp lhs = findWidening(op.getLhs(), op, lhsViews);
+    CastOp rhs = findWidening(op.getRhs(), op, rhsViews);
     if (!lhs || !rhs)
       return rewriter.notifyMatchFailure(op, "operands are not casts");
     if (!isHalf(lhs.getFrom()) || lhs.getFrom() != rhs.getFrom())
-      return rewriter.notifyMatchFailure(op, "operands are not of one half type");
+      return rewriter.notifyMatchFailure(op,
+                                         "operands are not of one half type");
     if (!lhs.getTo().isF32())
       return rewriter.notifyMatchFailure(op, "operands are not widened to f32");
     if (op.getBias())
@@ -38,9 +76,11 @@ struct MatmulHalfOperands : LoggedPattern<MatmulOp> {
     if (!log.apply(Rule::MatmulHalfOperands, op,
                    describe(lhs) + " adds nothing to either operand"))
       return limitReached(op, rewriter);
+    Value left = readHalf(lhs, lhsViews, rewriter);
+    Value right = readHalf(rhs, rhsViews, rewriter);
     rewriter.modifyOpInPlace(op, [&] {
-      op.getLhsMutable().assign(lhs.getInput());
-      op.getRhsMutable().assign(rhs.getInput());
+      op.getLhsMutable().assign(left);
+      op.getRhsMutable().assign(right);
     });
     return success();
   }
