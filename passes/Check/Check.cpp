@@ -175,7 +175,7 @@ LogicalResult FunctionCheck::run() {
   table.allow(10 * (sizeOf(before) + sizeOf(after)));
   NormalForm traced = normalForm(before, table, Allowances());
   Allowances allowed;
-  LogicalResult result = verifyRecord(before, after, traced, allowed);
+  LogicalResult result = verifyRecord(before, after, traced, table, allowed);
   if (!allowed.dropped.empty()) {
     Allowances dropped;
     dropped.dropped = allowed.dropped;

@@ -122,9 +122,9 @@ struct Record {
 class Verifier {
 public:
   Verifier(func::FuncOp before, func::FuncOp after, const NormalForm &form,
-           Allowances &allowances)
-      : before(before), after(after), form(form), allowances(allowances),
-        live(liveOperations(before)) {}
+           const TermTable &table, Allowances &allowances)
+      : before(before), after(after), form(form), table(table),
+        allowances(allowances), live(liveOperations(before)) {}
 
   LogicalResult verify();
 
@@ -140,6 +140,7 @@ private:
 
   func::FuncOp before, after;
   const NormalForm &form;
+  const TermTable &table;
   Allowances &allowances;
   llvm::DenseSet<Operation *> live;
   /// Roundings of `before` by node, and by the term that they compute.
@@ -236,6 +237,12 @@ const Readers &Verifier::readersOf(FloatType narrow, FloatType wide) {
 
 LogicalResult Verifier::verifyDropped(Operation *op) {
   auto [narrow, wide] = *roundingOf(op);
+  // A reader may widen to less than the type that was narrowed, if the value
+  // came from there: f32 to f64 to f16 to f32.
+  TermId input = form.terms.lookup(op->getOperand(0));
+  auto f32 = Float32Type::get(op->getContext());
+  if (isExactConversion(f32, wide) && table.isHeldBy(input, f32))
+    wide = f32;
   CastOrigin origin = originOf(op);
   if (origin == CastOrigin::user || origin == CastOrigin::mpopt)
     return emitIllegal(op) << "its origin is " << stringifyCastOrigin(origin);
@@ -332,6 +339,7 @@ LogicalResult Verifier::verify() {
 LogicalResult mlir::mp::check::verifyRecord(func::FuncOp before,
                                             func::FuncOp after,
                                             const NormalForm &form,
+                                            const TermTable &table,
                                             Allowances &allowances) {
-  return Verifier(before, after, form, allowances).verify();
+  return Verifier(before, after, form, table, allowances).verify();
 }

@@ -23,7 +23,8 @@ namespace mlir::mp::check {
 /// that does not hold; `allowances` gets all claims, so that one wrong claim is
 /// not reported a second time for every output that it reaches.
 LogicalResult verifyRecord(func::FuncOp before, func::FuncOp after,
-                           const NormalForm &form, Allowances &allowances);
+                           const NormalForm &form, const TermTable &table,
+                           Allowances &allowances);
 
 } // namespace mlir::mp::check
 

@@ -14,6 +14,22 @@ Type TermTable::elementType(TermId id) const {
   return getElementTypeOrSelf(terms[id].type);
 }
 
+/// The formats that a rewrite can meet, one bit each.
+static SmallVector<FloatType, 4> wellKnownFormats(MLIRContext *context) {
+  return {Float16Type::get(context), BFloat16Type::get(context),
+          Float32Type::get(context), Float64Type::get(context)};
+}
+
+bool TermTable::isHeldBy(TermId id, Type element) const {
+  if (isExactConversion(elementType(id), element))
+    return true;
+  for (auto [i, format] :
+       llvm::enumerate(wellKnownFormats(element.getContext())))
+    if (format == element)
+      return terms[id].formats >> i & 1;
+  return false;
+}
+
 //===----------------------------------------------------------------------===//
 // Hash-consing
 //===----------------------------------------------------------------------===//
@@ -66,6 +82,8 @@ TermId TermTable::apply(const Term &term, ArrayRef<TermId> args) {
 }
 
 TermId TermTable::dropped(TermId id, Type element, Operation *op) {
+  if (isHeldBy(id, element))
+    return convert(id, element, op); // it changes no value anyway
   Term term;
   term.kind = TermKind::Dropped;
   term.type = cast<TensorType>(terms[id].type).clone(element);
@@ -112,12 +130,6 @@ static bool fillersAreExact(Attribute attrs, FloatType type) {
       return false;
   }
   return true;
-}
-
-/// The formats that a rewrite can meet, one bit each.
-static SmallVector<FloatType, 4> wellKnownFormats(MLIRContext *context) {
-  return {Float16Type::get(context), BFloat16Type::get(context),
-          Float32Type::get(context), Float64Type::get(context)};
 }
 
 uint8_t TermTable::formatsHolding(Type type) {
@@ -217,8 +229,7 @@ void TermTable::collectNeeded(Request request,
       mergesWith(elementType(term.args[0]), own, request.element))
     return need(term.args[0], request.element);
   if (term.kind == TermKind::Dropped) {
-    bool widensBack =
-        isExactConversion(elementType(term.args[0]), request.element);
+    bool widensBack = isHeldBy(term.args[0], request.element);
     return need(term.args[0], widensBack ? request.element : own);
   }
   if (passesThrough(term, request.element)) {
@@ -262,8 +273,7 @@ TermId TermTable::answer(Request request, Operation *op) {
   if (term.kind == TermKind::Convert &&
       mergesWith(elementType(term.args[0]), own, request.element))
     return find(term.args[0], request.element);
-  if (term.kind == TermKind::Dropped &&
-      isExactConversion(elementType(term.args[0]), request.element))
+  if (term.kind == TermKind::Dropped && isHeldBy(term.args[0], request.element))
     return find(term.args[0], request.element);
   if (passesThrough(term, request.element)) {
     SmallVector<TermId, 4> args;

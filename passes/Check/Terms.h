@@ -12,7 +12,7 @@
 // picks
 //   one of its operands by order (relu, max) and all of them hold values of C
 //   only, the narrowest such type
-// convert(dropped(x : A, B), C) = convert(x, C), if A to C is exact
+// convert(dropped(x, B), C) = convert(x, C), if C holds every value of x
 //
 // Rounding does not commute with relu: f16 rounds -1e-9 to -0, which relu
 // keeps, and relu of -1e-9 is +0.
@@ -79,6 +79,8 @@ public:
 
   const Term &operator[](TermId id) const { return terms[id]; }
   Type elementType(TermId id) const;
+  /// True if `element` holds every value of the term.
+  bool isHeldBy(TermId id, Type element) const;
 
   /// True once more terms were made than `limit`, which only a graph of
   /// thousands of roundings in one chain does: then nothing can be said.

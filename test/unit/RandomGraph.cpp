@@ -15,8 +15,8 @@ using namespace mlir::mp;
 namespace {
 class Generator {
 public:
-  Generator(MLIRContext *context, uint64_t seed)
-      : builder(context), random(seed),
+  Generator(MLIRContext *context, uint64_t seed, bool isTraced)
+      : builder(context), random(seed), isTraced(isTraced),
         elements{builder.getF32Type(), builder.getBF16Type(),
                  builder.getF16Type(), builder.getF64Type()} {}
 
@@ -55,6 +55,7 @@ private:
 
   OpBuilder builder;
   std::mt19937_64 random;
+  bool isTraced;
   std::array<Type, 4> elements;
   SmallVector<Value> floats, masks, indices;
   int32_t node = 0;
@@ -149,15 +150,17 @@ void Generator::addRoundTrip() {
   convert(there, chance(80) ? own : randomElement());
 }
 
+/// mp-raise makes a rounding only of a user's conversions.
 void Generator::addRounding() {
   Value value = anyFloat();
   Type own = typeOf(value).getElementType();
   Type format = elements[1 + below(2)];
-  if (isExactConversion(own, format) || !isExactConversion(format, own))
+  if (isTraced || isExactConversion(own, format) ||
+      !isExactConversion(format, own))
     return addConversion();
   keep(RoundOp::create(
       builder, nextLocation(), value.getType(), value, TypeAttr::get(format),
-      CastOriginAttr::get(builder.getContext(), randomOrigin())));
+      CastOriginAttr::get(builder.getContext(), CastOrigin::user)));
 }
 
 /// All shapes are 4, 2x2 or smaller ones that slices and reductions leave.
@@ -411,7 +414,7 @@ OwningOpRef<ModuleOp> Generator::make() {
 }
 
 OwningOpRef<ModuleOp> mlir::mp::makeRandomGraph(MLIRContext *context,
-                                                uint64_t seed) {
+                                                uint64_t seed, bool isTraced) {
   context->loadDialect<MPDialect, func::FuncDialect>();
-  return Generator(context, seed).make();
+  return Generator(context, seed, isTraced).make();
 }

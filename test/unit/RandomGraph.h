@@ -13,7 +13,8 @@ namespace mlir::mp {
 /// operators, arithmetic, reductions, comparisons, matrix products, values with
 /// many readers, a forward part and a backward part that reads it. The
 /// reference interpreter can run it. Each operation is a node of its own.
-OwningOpRef<ModuleOp> makeRandomGraph(MLIRContext *context, uint64_t seed);
+OwningOpRef<ModuleOp> makeRandomGraph(MLIRContext *context, uint64_t seed,
+                                      bool isTraced = false);
 
 } // namespace mlir::mp
 
