@@ -60,7 +60,8 @@ static size_t nestingOf(StringRef text) {
 }
 
 static Error failure(StringRef path, const Twine &what) {
-  return llvm::createStringError(llvm::errc::invalid_argument, path + ": " + what);
+  return llvm::createStringError(llvm::errc::invalid_argument,
+                                 path + ": " + what);
 }
 
 Error mlir::mp::checkNesting(const llvm::MemoryBuffer &text) {
@@ -96,8 +97,7 @@ static void parseInto(Outcome &outcome,
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
         outcome.error.empty())
-      outcome.error =
-          placeOf(diagnostic.getLocation()) + diagnostic.str();
+      outcome.error = placeOf(diagnostic.getLocation()) + diagnostic.str();
     return success();
   });
   auto sources = std::make_shared<llvm::SourceMgr>();
@@ -192,9 +192,8 @@ mlir::mp::parseGuarded(std::unique_ptr<llvm::MemoryBuffer> buffer,
   }
 
   Outcome outcome;
-  llvm::thread parser(std::optional<unsigned>(kStackSize), [&] {
-    parseInto(outcome, std::move(buffer), context);
-  });
+  llvm::thread parser(std::optional<unsigned>(kStackSize),
+                      [&] { parseInto(outcome, std::move(buffer), context); });
   parser.join();
   if (outcome.module)
     return std::move(outcome.module);

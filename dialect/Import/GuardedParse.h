@@ -1,9 +1,10 @@
 //===- GuardedParse.h - MLIR's parsers on untrusted input ------*- C++ -*-===//
 //
 // MLIR's parsers recurse as deep as the input nests, and its bytecode reader
-// trusts some of what it reads. Here text is parsed on a deep stack after a check
-// of its nesting, and bytecode is read by a child process that hands back text,
-// so that its faults are errors of the file. The context must not be in use by other threads.
+// trusts some of what it reads. Here text is parsed on a deep stack after a
+// check of its nesting, and bytecode is read by a child process that hands back
+// text, so that its faults are errors of the file. The context must not be in
+// use by other threads.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,7 +18,8 @@ using llvm::Error;
 using llvm::Expected;
 
 static Error failure(StringRef path, const Twine &what) {
-  return llvm::createStringError(llvm::errc::invalid_argument, path + ": " + what);
+  return llvm::createStringError(llvm::errc::invalid_argument,
+                                 path + ": " + what);
 }
 
 InputKind mlir::mp::kindOf(StringRef path, StringRef data) {
@@ -61,12 +62,12 @@ finishImport(StringRef path, Expected<OwningOpRef<ModuleOp>> module) {
   if (!module)
     return ::failure(path, llvm::toString(module.takeError()));
   std::string error;
-  ScopedDiagnosticHandler handler(
-      (*module)->getContext(), [&](Diagnostic &diagnostic) {
-        if (error.empty())
-          error = diagnostic.str();
-        return success();
-      });
+  ScopedDiagnosticHandler handler((*module)->getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    if (error.empty())
+                                      error = diagnostic.str();
+                                    return success();
+                                  });
   if (failed(verify(**module)))
     return ::failure(path, "malformed program: " + error);
   return module;

@@ -80,8 +80,7 @@ Expected<std::string> PT2Archive::pickModel(StringRef wanted) const {
   if (wanted.empty()) {
     if (modelNames.size() == 1)
       return modelNames.front();
-    return fail("holds several programs: " + names +
-                "; name one with --model");
+    return fail("holds several programs: " + names + "; name one with --model");
   }
   if (!llvm::is_contained(modelNames, wanted))
     return fail("holds no program '" + wanted + "', only: " + names);
@@ -138,8 +137,7 @@ Error PT2Archive::readConfig(StringRef folder, StringRef member,
   return Error::success();
 }
 
-Expected<std::vector<PT2Payload>>
-PT2Archive::payloads(StringRef model) const {
+Expected<std::vector<PT2Payload>> PT2Archive::payloads(StringRef model) const {
   std::vector<PT2Payload> result;
   // Writers before 2.9 use the second name of each pair.
   const std::pair<const char *, const char *> configs[] = {

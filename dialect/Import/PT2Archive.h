@@ -25,11 +25,11 @@ namespace mlir::mp {
 
 /// One named tensor of a program.
 struct PT2Payload {
-  std::string name;       ///< "layers.0.weight"
-  std::string member;     ///< file in the archive; several may share one
-  llvm::StringRef bytes;  ///< the whole storage, empty if `isOpaque`
+  std::string name;      ///< "layers.0.weight"
+  std::string member;    ///< file in the archive; several may share one
+  llvm::StringRef bytes; ///< the whole storage, empty if `isOpaque`
   bool isParameter = false;
-  bool isOpaque = false;  ///< pickled: a tensor subclass or a script object
+  bool isOpaque = false; ///< pickled: a tensor subclass or a script object
 };
 
 class PT2Archive {

@@ -14,11 +14,11 @@ StringRef pt2::valueName(Union argument) {
   const json::Object *object = argument.value->getAsObject();
   if (!object)
     return {};
-  StringRef field = llvm::StringSwitch<StringRef>(argument.key)
-                        .Cases({"as_tensor", "as_custom_obj"}, "name")
-                        .Cases({"as_sym_int", "as_sym_float", "as_sym_bool"},
-                               "as_name")
-                        .Default("");
+  StringRef field =
+      llvm::StringSwitch<StringRef>(argument.key)
+          .Cases({"as_tensor", "as_custom_obj"}, "name")
+          .Cases({"as_sym_int", "as_sym_float", "as_sym_bool"}, "as_name")
+          .Default("");
   if (field.empty())
     return {};
   return object->getString(field).value_or("");
@@ -153,14 +153,13 @@ Expected<Attribute> NodeArguments::convertList(Union argument) {
                           .Case("as_float_lists", "as_floats")
                           .Case("as_nested_tensors", "as_tensors")
                           .Default("");
-  bool isTensors = argument.key == "as_tensors" ||
-                   argument.key == "as_optional_tensors";
+  bool isTensors =
+      argument.key == "as_tensors" || argument.key == "as_optional_tensors";
   SmallVector<Attribute> attrs;
   for (const json::Value &value : *list) {
-    Expected<Attribute> attr =
-        !element.empty() ? convert({element, &value})
-        : isTensors      ? addTensor(value)
-                         : addSymbolic(value);
+    Expected<Attribute> attr = !element.empty() ? convert({element, &value})
+                               : isTensors      ? addTensor(value)
+                                                : addSymbolic(value);
     if (!attr)
       return attr.takeError();
     attrs.push_back(*attr);

@@ -26,8 +26,7 @@ struct Scope {
 class ProgramImporter {
 public:
   ProgramImporter(const json::Object &program, MLIRContext *context)
-      : program(program), builder(context),
-        unknown(UnknownLoc::get(context)) {}
+      : program(program), builder(context), unknown(UnknownLoc::get(context)) {}
 
   Expected<OwningOpRef<ModuleOp>> run(StringRef name);
 
@@ -88,7 +87,8 @@ Expected<Type> ProgramImporter::typeOf(const Scope &scope, StringRef name,
     return builder.getI1Type();
   if (kind == "as_custom_obj" || kind == "as_token")
     return builder.getNoneType();
-  Expected<const json::Object *> table = getObject(scope.graph, "tensor_values");
+  Expected<const json::Object *> table =
+      getObject(scope.graph, "tensor_values");
   if (!table)
     return table.takeError();
   const json::Object *meta = (*table)->getObject(name);
@@ -266,9 +266,9 @@ Error ProgramImporter::createOp(Scope &scope, const json::Object &node,
   if (!autocast.empty())
     op->setDiscardableAttr(kAutocastAttrName, autocast.back());
   if (isAutocastConversion(callee, node))
-    op->setDiscardableAttr("mp.origin",
-                           CastOriginAttr::get(builder.getContext(),
-                                               CastOrigin::autocast));
+    op->setDiscardableAttr(
+        "mp.origin",
+        CastOriginAttr::get(builder.getContext(), CastOrigin::autocast));
   for (auto [result, value] : llvm::zip(*results, op->getResults()))
     if (Error error = define(scope, result.first, value))
       return error;
@@ -335,8 +335,8 @@ Error ProgramImporter::inlineRegion(Scope &scope, const json::Object &node,
     const json::Object *object = input.getAsObject();
     const json::Object *arg = object ? object->getObject("arg") : nullptr;
     if (!arg)
-      return nodeError(node, "input " + Twine(args.size()) +
-                                 " has no argument");
+      return nodeError(node,
+                       "input " + Twine(args.size()) + " has no argument");
     args.push_back(arg);
     if (const json::Object *region = arg->getObject("as_graph")) {
       graph = region->getObject("graph");
@@ -377,8 +377,7 @@ static Error bindValues(const ValueMap &from, ArrayRef<StringRef> fromNames,
                         ValueMap &to, ArrayRef<StringRef> toNames) {
   if (fromNames.size() != toNames.size())
     return malformed("a region takes or returns " + Twine(toNames.size()) +
-                     " values where " + Twine(fromNames.size()) +
-                     " are given");
+                     " values where " + Twine(fromNames.size()) + " are given");
   for (auto [source, name] : llvm::zip(fromNames, toNames)) {
     if (source.empty() || name.empty())
       continue;
@@ -417,8 +416,8 @@ Error ProgramImporter::enterRegion(Scope &outer, const json::Object &node,
   Expected<const json::Array *> returned = getArray(graph, "outputs");
   if (!returned)
     return returned.takeError();
-  if (Error error = bind(inner, flatten(**returned), outer,
-                         getArray(node, "outputs")))
+  if (Error error =
+          bind(inner, flatten(**returned), outer, getArray(node, "outputs")))
     return nodeError(node, llvm::toString(std::move(error)));
   return Error::success();
 }

@@ -28,9 +28,8 @@ inline constexpr llvm::StringLiteral kOutputKindAttrName = "mp.output";
 /// Imports the JSON `text` of one program as `func.func @<name>`. A program
 /// that changes tensors in place is refused with the call that makes it
 /// functional. Warnings go to the context's diagnostics.
-llvm::Expected<OwningOpRef<ModuleOp>> importProgram(llvm::StringRef text,
-                                                    llvm::StringRef name,
-                                                    MLIRContext *context);
+llvm::Expected<OwningOpRef<ModuleOp>>
+importProgram(llvm::StringRef text, llvm::StringRef name, MLIRContext *context);
 
 } // namespace mlir::mp
 

@@ -144,8 +144,7 @@ bool pt2::isAutocastConversion(StringRef callee, const json::Object &node) {
   size_t at = trace.rfind("torch.ops.");
   if (at == StringRef::npos)
     return false;
-  StringRef quoted = calleeOf(trace.substr(at)).take_until([](char c) {
-    return c == '(';
-  });
+  StringRef quoted =
+      calleeOf(trace.substr(at)).take_until([](char c) { return c == '('; });
   return !isConversion(stripOverload(quoted));
 }

@@ -96,11 +96,12 @@ Expected<double> pt2::asFloat(const json::Value &value) {
   if (std::optional<double> number = value.getAsNumber())
     return *number;
   double none = -1.0;
-  double named = llvm::StringSwitch<double>(value.getAsString().value_or(""))
-                     .Case("Infinity", std::numeric_limits<double>::infinity())
-                     .Case("-Infinity", -std::numeric_limits<double>::infinity())
-                     .Case("NaN", std::numeric_limits<double>::quiet_NaN())
-                     .Default(none);
+  double named =
+      llvm::StringSwitch<double>(value.getAsString().value_or(""))
+          .Case("Infinity", std::numeric_limits<double>::infinity())
+          .Case("-Infinity", -std::numeric_limits<double>::infinity())
+          .Case("NaN", std::numeric_limits<double>::quiet_NaN())
+          .Default(none);
   if (named == none)
     return malformed("expected a number");
   return named;
@@ -179,9 +180,9 @@ Expected<Type> pt2::scalarType(int64_t code, MLIRContext *context) {
 }
 
 Expected<StringRef> pt2::layoutName(int64_t code) {
-  static constexpr StringRef names[] = {"",           "sparse_coo", "sparse_csr",
-                                        "sparse_csc", "sparse_bsr", "sparse_bsc",
-                                        "_mkldnn",    "strided"};
+  static constexpr StringRef names[] = {
+      "",           "sparse_coo", "sparse_csr", "sparse_csc",
+      "sparse_bsr", "sparse_bsc", "_mkldnn",    "strided"};
   if (code < 1 || code >= int64_t(std::size(names)))
     return malformed("unknown layout number " + Twine(code));
   return names[code];

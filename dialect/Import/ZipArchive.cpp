@@ -56,7 +56,8 @@ static std::optional<uint64_t> findEnd(StringRef data) {
   uint64_t first = last > kMaxComment ? last - kMaxComment : 0;
   for (uint64_t at = last + 1; at-- > first;) {
     Bytes end{data.substr(at, kEndSize)};
-    if (end.u32(0) == kEndSignature && at + kEndSize + end.u16(20) <= data.size())
+    if (end.u32(0) == kEndSignature &&
+        at + kEndSize + end.u16(20) <= data.size())
       return at;
   }
   return std::nullopt;
@@ -141,8 +142,8 @@ Error ZipArchive::readDirectory() {
   for (uint64_t i = 0; i != dir.entries; ++i) {
     auto entry = slice(entries->data, at, kCentralSize);
     if (!entry || entry->u32(0) != kCentralSignature)
-      return fail("damaged archive: directory entry " + llvm::Twine(i) + " of " +
-                  llvm::Twine(dir.entries) + " is not readable");
+      return fail("damaged archive: directory entry " + llvm::Twine(i) +
+                  " of " + llvm::Twine(dir.entries) + " is not readable");
     uint64_t nameSize = entry->u16(28), extraSize = entry->u16(30);
     auto name = slice(entries->data, at + kCentralSize, nameSize);
     auto extra = slice(entries->data, at + kCentralSize + nameSize, extraSize);

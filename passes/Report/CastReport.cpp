@@ -112,8 +112,8 @@ static CastEntry entryOf(CastOp cast) {
   entry.node = stemOf(loc);
   entry.source = sourceOf(loc);
   if (std::optional<int64_t> elements = staticNumElements(type))
-    entry.bytes = *elements * (elementBytes(cast.getFrom()) +
-                               elementBytes(cast.getTo()));
+    entry.bytes =
+        *elements * (elementBytes(cast.getFrom()) + elementBytes(cast.getTo()));
   return entry;
 }
 
@@ -195,7 +195,8 @@ static void describeGraph(ModuleOp before, CastReport &report) {
   before.walk([&](func::FuncOp func) {
     for (Operation &op : func.getBody().getOps())
       report.operations += !op.hasTrait<OpTrait::IsTerminator>();
-    if (auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName))
+    if (auto target =
+            func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName))
       report.target = target.getValue().str();
   });
 }

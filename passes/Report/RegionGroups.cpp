@@ -53,8 +53,8 @@ static std::string storyOf(const RegionReport &region,
 /// "0..11" of 0 to 11 in order, else "0,2,5".
 static std::string rangeText(std::vector<int64_t> numbers) {
   llvm::sort(numbers);
-  bool isRange = numbers.size() > 2 &&
-                 numbers.back() - numbers.front() + 1 == int64_t(numbers.size());
+  bool isRange = numbers.size() > 2 && numbers.back() - numbers.front() + 1 ==
+                                           int64_t(numbers.size());
   if (isRange)
     return std::to_string(numbers.front()) + ".." +
            std::to_string(numbers.back());

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 #include "passes/Report/RegionGroups.h"
 #include "passes/Report/ReportPrinters.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -89,7 +89,8 @@ static double shareOf(int64_t before, int64_t after) {
 
 void Page::head(const CastReport &report) {
   std::string title = escaped(report.input);
-  os << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+  os << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
+        "charset=\"utf-8\">\n"
      << "<meta name=\"viewport\" content=\"width=device-width, "
         "initial-scale=1\">\n"
      << "<title>mpopt: " << title << "</title>\n<style>" << kStyle
@@ -168,14 +169,16 @@ void Page::rules(const RegionGroup &group) {
   std::vector<RuleGroup> list = groupRules(group);
   if (list.empty())
     return;
-  os << "<div class=\"scroll\"><table><caption>What changed</caption><thead><tr>"
+  os << "<div class=\"scroll\"><table><caption>What "
+        "changed</caption><thead><tr>"
         "<th scope=\"col\">rule</th><th scope=\"col\">contract</th><th "
         "scope=\"col\" class=\"n\">times</th><th scope=\"col\">why</th></tr>"
         "</thead><tbody>\n";
   for (const RuleGroup &rule : list)
     os << "<tr><th scope=\"row\"><code>" << escaped(rule.rule)
-       << "</code></th><td>" << escaped(rule.contract) << "</td><td class=\"n\">"
-       << rule.count << "</td><td>" << escaped(rule.why) << "</td></tr>\n";
+       << "</code></th><td>" << escaped(rule.contract)
+       << "</td><td class=\"n\">" << rule.count << "</td><td>"
+       << escaped(rule.why) << "</td></tr>\n";
   os << "</tbody></table></div>\n";
 }
 
@@ -183,7 +186,8 @@ void Page::left(const RegionGroup &group) {
   std::vector<LeftGroup> list = groupLeft(group);
   if (list.empty())
     return;
-  os << "<div class=\"scroll\"><table><caption>What is left</caption><thead><tr>"
+  os << "<div class=\"scroll\"><table><caption>What is "
+        "left</caption><thead><tr>"
         "<th scope=\"col\">conversion</th><th scope=\"col\">shape</th><th "
         "scope=\"col\">of</th><th scope=\"col\" class=\"n\">times</th><th "
         "scope=\"col\" class=\"n\">bytes</th><th scope=\"col\">why</th></tr>"
@@ -191,8 +195,8 @@ void Page::left(const RegionGroup &group) {
   for (const LeftGroup &entry : list) {
     const CastEntry &cast = *entry.first;
     os << "<tr><th scope=\"row\"><code>" << escaped(cast.conversion())
-       << "</code></th><td><code>" << escaped(shapesText(entry)) << "</code></td><td>"
-       << stringifyCastRole(cast.role)
+       << "</code></th><td><code>" << escaped(shapesText(entry))
+       << "</code></td><td>" << stringifyCastRole(cast.role)
        << (cast.isBackward ? ", backward" : "") << "</td><td class=\"n\">"
        << entry.total.casts << "</td><td class=\"n\">" << bytesText(entry.total)
        << "</td><td>" << escaped(cast.reason);

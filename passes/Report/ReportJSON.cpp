@@ -1,7 +1,7 @@
 //===- ReportJSON.cpp - a cast report for programs ------------------------===//
 
-#include "llvm/Support/JSON.h"
 #include "passes/Report/ReportPrinters.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::mp;

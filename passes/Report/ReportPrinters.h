@@ -9,15 +9,15 @@
 //     "operations": 120,               ops of the graph before
 //     "total": CHANGE,
 //     "phases":      {"forward": CHANGE, "backward": CHANGE},
-//     "roles":       {"activation": CHANGE, "weight": .., "gradient": .., "index": ..},
-//     "origins":     {"autocast": CHANGE, ...},
-//     "conversions": {"f32 -> bf16": CHANGE, ...},
-//     "rules":       {"fold-same-type": 3, ...},     applied rewrites
-//     "unknown_operators": {"mylib.op.default": 2},  without a table row
-//     "implicit": TALLY,     made by autocast inside of operators
+//     "roles":       {"activation": CHANGE, "weight": .., "gradient": ..,
+//     "index": ..}, "origins":     {"autocast": CHANGE, ...}, "conversions":
+//     {"f32 -> bf16": CHANGE, ...}, "rules":       {"fold-same-type": 3, ...},
+//     applied rewrites "unknown_operators": {"mylib.op.default": 2},  without a
+//     table row "implicit": TALLY,     made by autocast inside of operators
 //     "regions": [{"path": "layers.0",  "total": CHANGE,
 //                  "applied": [{"rule", "contract", "node", "op", "why"}],
-//                  "left":    [{"from", "to", "shape", "bytes", "origin", "role",
+//                  "left":    [{"from", "to", "shape", "bytes", "origin",
+//                  "role",
 //                               "phase", "node", "source", "reason"}]}]
 //   }
 //   CHANGE = {"before": TALLY, "after": TALLY}

@@ -1,8 +1,8 @@
 //===- ReportText.cpp - a cast report for a terminal ----------------------===//
 
-#include "llvm/Support/FormatVariadic.h"
 #include "passes/Report/RegionGroups.h"
 #include "passes/Report/ReportPrinters.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::mp;

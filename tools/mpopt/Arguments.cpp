@@ -20,8 +20,7 @@ StringRef Arguments::get(StringRef option, StringRef otherwise) const {
   return it == options.end() ? otherwise : StringRef(it->second);
 }
 
-std::string mlir::mp::suggest(StringRef word,
-                              llvm::ArrayRef<StringRef> known) {
+std::string mlir::mp::suggest(StringRef word, llvm::ArrayRef<StringRef> known) {
   // A third of the letters may be wrong; beyond that a guess only confuses.
   unsigned best = word.size() / 3 + 1;
   StringRef nearest;
@@ -69,9 +68,8 @@ static const OptionSpec *findOption(const CommandSpec &command,
   return nullptr;
 }
 
-Expected<Arguments>
-mlir::mp::parseArguments(const CommandSpec &command,
-                         llvm::ArrayRef<StringRef> words) {
+Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
+                                             llvm::ArrayRef<StringRef> words) {
   Arguments arguments;
   std::vector<StringRef> names{"--help"};
   for (const OptionSpec &option : command.options)
@@ -93,9 +91,10 @@ mlir::mp::parseArguments(const CommandSpec &command,
       return usageError("'mpopt " + command.name + "' has no option '" + name +
                         "'" + suggest(name, names));
     if (!hasValue && ++i == words.size())
-      return usageError("option '" + name + "' needs a value: " +
-                        option->value);
-    if (Error error = setOption(*option, hasValue ? value : words[i], arguments))
+      return usageError("option '" + name +
+                        "' needs a value: " + option->value);
+    if (Error error =
+            setOption(*option, hasValue ? value : words[i], arguments))
       return error;
   }
   if (arguments.inputs.size() != command.inputs.size())

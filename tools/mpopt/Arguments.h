@@ -17,8 +17,8 @@
 namespace mlir::mp {
 
 struct OptionSpec {
-  llvm::StringRef name;                 ///< with its dashes: "--format", "-o"
-  llvm::StringRef value;                ///< what its value is called
+  llvm::StringRef name;  ///< with its dashes: "--format", "-o"
+  llvm::StringRef value; ///< what its value is called
   llvm::StringRef help;
   std::vector<llvm::StringRef> choices; ///< allowed values; empty for any
 };
@@ -43,7 +43,8 @@ llvm::Expected<Arguments> parseArguments(const CommandSpec &command,
                                          llvm::ArrayRef<llvm::StringRef> words);
 
 /// "; did you mean 'explain'?" for the nearest of `known`, or "".
-std::string suggest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> known);
+std::string suggest(llvm::StringRef word,
+                    llvm::ArrayRef<llvm::StringRef> known);
 
 /// Usage, inputs and options of a command.
 std::string usageOf(const CommandSpec &command);

@@ -73,7 +73,7 @@ int mlir::mp::runExplain(const Arguments &arguments) {
     report.numerics = arguments.get("--numerics", "precise").str();
 
   StringRef format = arguments.get("--format", "text");
-  auto print = format == "json" ? printJSON
+  auto print = format == "json"   ? printJSON
                : format == "html" ? printHTML
                                   : printText;
   Error error = writeOutput(arguments.get("-o", "-"),

@@ -1,8 +1,8 @@
 //===- Help.cpp - subcommands and the help page ---------------------------===//
 
+#include "tools/mpopt/Commands.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
-#include "tools/mpopt/Commands.h"
 
 using namespace mlir::mp;
 
@@ -13,10 +13,11 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
                                    "strict|precise",
                                    "contract of the passes (default precise)",
                                    {"strict", "precise"}};
-  static const OptionSpec target{"--target",
-                                 "cpu|cuda",
-                                 "where the graph will run (default: as traced)",
-                                 {"cpu", "cuda"}};
+  static const OptionSpec target{
+      "--target",
+      "cpu|cuda",
+      "where the graph will run (default: as traced)",
+      {"cpu", "cuda"}};
   static const std::vector<Command> list = {
       {{"explain",
         "Report the conversions of a graph before and after the passes, by\n"
@@ -37,7 +38,8 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
         {model}},
        runDiff},
       {{"check",
-        "Prove that the rewrites recorded in AFTER keep their contracts, given\n"
+        "Prove that the rewrites recorded in AFTER keep their contracts, "
+        "given\n"
         "the graph BEFORE them.",
         {"BEFORE", "AFTER"},
         {model}},
@@ -60,7 +62,8 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "  exported program, or a bundle (folder written with MPOPT_DUMP)\n"
         "\n"
         "passes and pipelines:\n"
-        "  --mp-default[=numerics=strict|precise]   the pipeline of the backend\n"
+        "  --mp-default[=numerics=strict|precise]   the pipeline of the "
+        "backend\n"
         "  --mp-normalize --mp-raise --mp-eliminate-casts --mp-lower\n"
         "  --canonicalize --cse ...                 --list-passes shows all\n"
         "\n"
@@ -71,7 +74,8 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "  --mlir-print-debuginfo print module paths and source lines\n"
         "  --help-hidden          every option of MLIR\n"
         "\n"
-        "exit codes: 0 ok, 1 difference (diff) or violation (check), 2 bad usage,\n"
+        "exit codes: 0 ok, 1 difference (diff) or violation (check), 2 bad "
+        "usage,\n"
         "  bad input or a failed pass\n";
 }
 

@@ -39,8 +39,9 @@ static std::string textOf(Diagnostic &diagnostic) {
   auto place = [](Location loc) {
     std::string text = modulePathOf(loc).str();
     if (auto file = loc->findInstanceOf<FileLineColLoc>())
-      text += (text.empty() ? "" : " ") + ("(" + file.getFilename().getValue())
-                  .str() + ":" + std::to_string(file.getLine()) + ")";
+      text += (text.empty() ? "" : " ") +
+              ("(" + file.getFilename().getValue()).str() + ":" +
+              std::to_string(file.getLine()) + ")";
     return text.empty() ? text : text + ": ";
   };
   std::string text = place(diagnostic.getLocation()) + diagnostic.str();

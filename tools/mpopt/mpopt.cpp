@@ -8,8 +8,7 @@
 using namespace mlir::mp;
 using llvm::StringRef;
 
-static int runCommand(const Command &command,
-                      llvm::ArrayRef<StringRef> words) {
+static int runCommand(const Command &command, llvm::ArrayRef<StringRef> words) {
   llvm::Expected<Arguments> arguments = parseArguments(command.spec, words);
   if (!arguments)
     return reportError(arguments.takeError());
@@ -22,7 +21,8 @@ static int runCommand(const Command &command,
 
 /// True if `word` can only be meant as a command.
 static bool looksLikeCommand(StringRef word) {
-  return llvm::all_of(word, [](char c) { return llvm::isAlpha(c) || c == '-'; }) &&
+  return llvm::all_of(word,
+                      [](char c) { return llvm::isAlpha(c) || c == '-'; }) &&
          !word.starts_with("-") && !llvm::sys::fs::exists(word);
 }
 
