@@ -59,7 +59,7 @@ static int64_t wrap(Type type, int64_t value) {
 /// A conversion of a float outside of int64_t's range is undefined in C++ and
 /// in PyTorch; the reference gives what x86 gives.
 static int64_t truncateToInt(double value) {
-  if (!(value >= -0x1p63 && value < 0x1p63))
+  if (std::isnan(value) || value < -0x1p63 || value >= 0x1p63)
     return INT64_MIN;
   return int64_t(value);
 }
