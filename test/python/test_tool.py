@@ -202,10 +202,12 @@ def test_damaged_archives(programs: dict[str, Path], tmp_path: Path) -> None:
         error = run("explain", path, code=2).stderr
         assert error.count("\n") == 1 and path.name in error
     packed = tmp_path / "packed.pt2"
-    with zipfile.ZipFile(programs["core"]) as source:
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
-            for name in source.namelist():
-                target.writestr(name, source.read(name))
+    with (
+        zipfile.ZipFile(programs["core"]) as source,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
     assert "is compressed" in run("explain", packed, code=2).stderr
 
 
@@ -247,7 +249,7 @@ def test_models_of_others(make: Callable[[], Any], save: Saver) -> None:
     report = explain(path)
     assert set(report["unknown_operators"]) <= WITHOUT_ROW
     total = report["total"]
-    assert 0 < total["before"]["casts"]
+    assert total["before"]["casts"] > 0
     assert total["after"]["casts"] <= total["before"]["casts"]
     assert all(cast["reason"] for region in report["regions"] for cast in region["left"])
     written = sum(
