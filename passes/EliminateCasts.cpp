@@ -1,6 +1,7 @@
 //===- EliminateCasts.cpp - mp-eliminate-casts ----------------------------===//
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Casts/CastIndex.h"
 #include "passes/Casts/CastPatterns.h"
 #include "passes/Passes.h"
 
@@ -27,6 +28,11 @@ struct EliminateCasts : mp::impl::EliminateCastsBase<EliminateCasts> {
       if (failed(applyPatterns(log)))
         return signalPassFailure();
     } while (shareCasts(getOperation(), log));
+    // A record of what could not be done is about the result, not about a state
+    // on the way: the last visit changes nothing and finds the same each time.
+    log.forgetMisses();
+    if (failed(applyPatterns(log)))
+      return signalPassFailure();
     log.commit();
     if (log.numApplied() == 0)
       markAllAnalysesPreserved();
@@ -36,7 +42,8 @@ private:
   LogicalResult applyPatterns(RewriteLog &log) {
     RewritePatternSet patterns(&getContext());
     populateFoldCastPatterns(patterns, log);
-    populateHoistCastPatterns(patterns, log);
+    CastIndex index(getOperation());
+    populateHoistCastPatterns(patterns, log, index);
     populateSinkCastPatterns(patterns, log);
     if (numerics == Numerics::Precise) {
       populateDropRoundingPatterns(patterns, log);
@@ -47,6 +54,7 @@ private:
     config.enableFolding(false)
         .enableConstantCSE(false)
         .setUseTopDownTraversal()
+        .setListener(&index)
         .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     return applyPatternsGreedily(getOperation(), std::move(patterns), config);
   }

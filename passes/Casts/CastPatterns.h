@@ -14,6 +14,8 @@
 
 namespace mlir::mp {
 
+class CastIndex;
+
 /// A pattern that records what it does.
 template <typename Op> struct LoggedPattern : OpRewritePattern<Op> {
   LoggedPattern(MLIRContext *context, RewriteLog &log)
@@ -28,7 +30,8 @@ template <typename Op> struct LoggedPattern : OpRewritePattern<Op> {
 
 // Contract strict.
 void populateFoldCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
-void populateHoistCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
+void populateHoistCastPatterns(RewritePatternSet &patterns, RewriteLog &log,
+                               const CastIndex &index);
 void populateSinkCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
 
 /// Merges equal conversions of one value within a phase; true if it did.

@@ -1,6 +1,7 @@
 //===- HoistCasts.cpp - narrowings move towards definitions ---------------===//
 
 #include "dialect/Graph/Graph.h"
+#include "passes/Casts/CastIndex.h"
 #include "passes/Casts/CastPatterns.h"
 
 using namespace mlir;
@@ -42,15 +43,6 @@ static bool commutes(PrecisionOpInterface moved, ArrayRef<unsigned> operands,
          });
 }
 
-/// True if `value` has another conversion to `elementType` in the same phase.
-static bool meetsEqualCast(Value value, Type elementType, Operation *except) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    auto other = dyn_cast<CastOp>(user);
-    return other && other != except && other.getTo() == elementType &&
-           isBackward(other) == isBackward(except);
-  });
-}
-
 /// True if the conversion joins the kernel that computes `value`.
 static bool joinsProducer(Value value) {
   auto producer = value.getDefiningOp<PrecisionOpInterface>();
@@ -71,7 +63,8 @@ namespace {
 /// elements or changes their signs: rounding each first gives the same bits. Also
 /// over min, max and relu of values that B holds, which are not rounded at all.
 struct HoistNarrowing : LoggedPattern<CastOp> {
-  using LoggedPattern::LoggedPattern;
+  HoistNarrowing(MLIRContext *context, RewriteLog &log, const CastIndex &index)
+      : LoggedPattern(context, log), index(index) {}
 
   LogicalResult matchAndRewrite(CastOp op,
                                 PatternRewriter &rewriter) const override {
@@ -103,8 +96,8 @@ struct HoistNarrowing : LoggedPattern<CastOp> {
 private:
   /// Worth it when the conversion disappears at the other side, or joins a
   /// kernel without converting more elements than before.
-  static bool pays(CastOp op, PrecisionOpInterface moved,
-                   ArrayRef<unsigned> operands, std::string &why) {
+  bool pays(CastOp op, PrecisionOpInterface moved, ArrayRef<unsigned> operands,
+            std::string &why) const {
     std::string name = frameworkCallee(moved).str();
     if (llvm::any_of(operands, [&](unsigned i) {
           return leadsToWidening(moved->getOperand(i), op.getTo(), op);
@@ -117,7 +110,7 @@ private:
     Value source = moved->getOperand(operands.front());
     if (growsUnderHoist(moved, operands.front()))
       return false;
-    if (meetsEqualCast(source, op.getTo(), op)) {
+    if (index.find(source, op.getTo(), op)) {
       why = describe(op) + " over " + name + " meets an equal conversion";
       return true;
     }
@@ -128,8 +121,8 @@ private:
     return false;
   }
 
-  static void hoist(CastOp op, Operation *moved, ArrayRef<unsigned> operands,
-                    PatternRewriter &rewriter) {
+  void hoist(CastOp op, Operation *moved, ArrayRef<unsigned> operands,
+             PatternRewriter &rewriter) const {
     rewriter.setInsertionPoint(moved);
     Operation *narrow = moved;
     if (!moved->hasOneUse()) {
@@ -138,13 +131,8 @@ private:
     }
     rewriter.setInsertionPoint(narrow);
     SmallVector<Value> converted;
-    for (unsigned i : operands) {
-      auto cast = CastOp::create(rewriter, derivedLocation(op.getLoc()),
-                                 narrow->getOperand(i), op.getTo(),
-                                 op.getOrigin());
-      cast->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-      converted.push_back(cast);
-    }
+    for (unsigned i : operands)
+      converted.push_back(convert(op, narrow, i, rewriter));
     rewriter.modifyOpInPlace(narrow, [&] {
       for (auto [i, value] : llvm::zip(operands, converted))
         narrow->setOperand(i, value);
@@ -152,11 +140,37 @@ private:
     });
     rewriter.replaceOp(op, narrow->getResult(0));
   }
+
+  /// Operand `i` of `narrow`, converted as `op` does, by an equal conversion if
+  /// there is one: sharing them later would take a round for each of a chain.
+  Value convert(CastOp op, Operation *narrow, unsigned i,
+                PatternRewriter &rewriter) const {
+    CastOp equal = index.find(narrow->getOperand(i), op.getTo(), op);
+    if (equal && equal->isBeforeInBlock(narrow) &&
+        !wouldAlias(op.getOutput(), equal.getOutput())) {
+      // It has lost a competitor: visit it again. What the user wrote stays his.
+      rewriter.modifyOpInPlace(equal, [&] {
+        if (op.getOrigin() == CastOrigin::user)
+          equal.setOriginAttr(op.getOriginAttr());
+      });
+      return equal;
+    }
+    auto cast =
+        CastOp::create(rewriter, derivedLocation(op.getLoc()),
+                       narrow->getOperand(i), op.getTo(), op.getOrigin());
+    rewriter.modifyOpInPlace(cast, [&] {
+      cast->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    });
+    return cast;
+  }
+
+  const CastIndex &index;
 };
 
 } // namespace
 
 void mlir::mp::populateHoistCastPatterns(RewritePatternSet &patterns,
-                                         RewriteLog &log) {
-  patterns.add<HoistNarrowing>(patterns.getContext(), log);
+                                         RewriteLog &log,
+                                         const CastIndex &index) {
+  patterns.add<HoistNarrowing>(patterns.getContext(), log, index);
 }

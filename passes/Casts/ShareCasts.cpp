@@ -5,37 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Casts/CastIndex.h"
 #include "passes/Casts/CastPatterns.h"
 
 using namespace mlir;
 using namespace mlir::mp;
-
-namespace {
-struct CastKey {
-  Value input;
-  Type to;
-  bool backward;
-  Attribute recompute; ///< a checkpointed region repeats its own conversions
-
-  bool operator==(const CastKey &other) const {
-    return input == other.input && to == other.to &&
-           backward == other.backward && recompute == other.recompute;
-  }
-};
-
-struct CastKeyInfo {
-  static CastKey getEmptyKey() {
-    return {DenseMapInfo<Value>::getEmptyKey(), {}, false, {}};
-  }
-  static CastKey getTombstoneKey() {
-    return {DenseMapInfo<Value>::getTombstoneKey(), {}, false, {}};
-  }
-  static unsigned getHashValue(const CastKey &key) {
-    return llvm::hash_combine(key.input, key.to, key.backward, key.recompute);
-  }
-  static bool isEqual(const CastKey &a, const CastKey &b) { return a == b; }
-};
-} // namespace
 
 bool mlir::mp::shareCasts(func::FuncOp func, RewriteLog &log) {
   llvm::DenseMap<CastKey, CastOp, CastKeyInfo> first;
@@ -44,8 +18,7 @@ bool mlir::mp::shareCasts(func::FuncOp func, RewriteLog &log) {
     // An operator does its own promotion: there is no conversion to share.
     if (cast.getOrigin() == CastOrigin::promotion)
       continue;
-    CastKey key{cast.getInput(), cast.getTo(), isBackward(cast),
-                cast->getAttr(MPDialect::kRecomputeAttrName)};
+    CastKey key = castKeyOf(cast.getInput(), cast.getTo(), cast);
     auto [it, isNew] = first.try_emplace(key, cast);
     if (isNew)
       continue;

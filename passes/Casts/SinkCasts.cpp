@@ -74,7 +74,9 @@ private:
     rewriter.setInsertionPointAfter(moved);
     auto widened = CastOp::create(rewriter, derivedLocation(op.getLoc()),
                                   moved->getResult(0), wide, op.getOrigin());
-    widened->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    rewriter.modifyOpInPlace(widened, [&] {
+      widened->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    });
     Type narrow = op.getFrom();
     rewriter.replaceAllUsesExcept(moved->getResult(0), widened, widened);
     rewriter.modifyOpInPlace(moved, [&] {

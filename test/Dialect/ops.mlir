@@ -1,7 +1,8 @@
 // Round trip of every op: text, generic form and bytecode.
 // RUN: mpopt %s | mpopt - | FileCheck %s
 // RUN: mpopt %s --mlir-print-op-generic | mpopt - | FileCheck %s
-// RUN: mpopt %s --emit-bytecode | mpopt - | FileCheck %s
+// RUN: mpopt %s --emit-bytecode -o %t.mlirbc
+// RUN: mpopt %t.mlirbc | FileCheck %s
 
 // CHECK-LABEL: func.func @cast
 func.func @cast(%x: tensor<4x?xf32>, %i: tensor<3xi64>) -> (tensor<4x?xbf16>, tensor<3xf16>) {
