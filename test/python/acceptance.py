@@ -51,6 +51,7 @@ class Graph:
     before: str
     after: str
     records: list[dict[str, Any]]
+    meta: dict[str, Any] = field(default_factory=dict)
 
     def stage(self, name: str) -> str:
         """The module after the pass `name`, e.g. "mp-raise"."""
@@ -179,19 +180,20 @@ def compiled(
             options={"dump": folder, **options},
         )
         run = call(function, inputs, low=low, train=train, run=optimized)
-        run.graphs = [_read(path) for path in sorted(Path(folder).iterdir()) if path.is_dir()]
+        run.graphs = [read_bundle(path) for path in sorted(Path(folder).iterdir()) if path.is_dir()]
     run.kernels = kernels
     return run
 
 
-def _read(path: Path) -> Graph:
+def read_bundle(path: Path) -> Graph:
     """A bundle, with its files copied out of the way of the caller's clean-up."""
     kept = Path(tempfile.mkdtemp(prefix="mpopt-bundle-"))
     for file in path.iterdir():
         (kept / file.name).write_bytes(file.read_bytes())
     records = json.loads((kept / "rewrites.json").read_text())
+    meta = json.loads((kept / "meta.json").read_text())
     before, after = (kept / "00_import.mlir").read_text(), (kept / "after.mlir").read_text()
-    return Graph(kept, path.name.partition("_")[2], before, after, records)
+    return Graph(kept, path.name.partition("_")[2], before, after, records, meta)
 
 
 def stock(

@@ -332,5 +332,5 @@ def test_appendix_c_exact_first_conversion_merges() -> None:
 
 
 def test_bad_contract_is_refused() -> None:
-    with pytest.raises(Exception, match="relaxed.*not available"):
+    with pytest.raises(Exception, match=r"relaxed.*not available"):
         compiled(lambda x: x.to(BF16), (torch.ones(2),), numerics="relaxed")

@@ -1,0 +1,181 @@
+"""The eight families at tiny size, one training step each, against fp64 and stock Inductor.
+
+The marker `slow` runs the full size and the families that the default run leaves out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from acceptance import Graph, read_bundle
+from generated import code_of
+from mpopt.backend import mpopt
+from mpopt.bench import instrument
+from mpopt.bench.casts import saved_bytes
+from mpopt.bench.families import FAMILIES, build
+from mpopt.bench.instrument import Kernel
+from mpopt.bench.reference import reference
+from mpopt.bench.runner import Runner
+from mpopt.bench.variants import VARIANTS
+from torch._inductor import config as inductor_config
+
+ALL = sorted(FAMILIES)
+STRICT_IN_DEFAULT = ("llama", "resnet50", "moe")
+NO_PASS_IN_DEFAULT = ("gpt2",)
+# Bits of a scalar loss: two results this near to fp64 are equally good.
+LOSS_FLOOR = 2.0**-11
+
+
+def _cases(names: tuple[str, ...]) -> list[Any]:
+    return [n if n in names else pytest.param(n, marks=pytest.mark.slow) for n in ALL]
+
+
+def _full() -> list[Any]:
+    tiny = [(name, "tiny") for name in ALL]
+    return tiny + [pytest.param((name, "full"), marks=pytest.mark.slow) for name in ALL]
+
+
+@dataclasses.dataclass
+class Step:
+    """One training step of a family."""
+
+    loss: torch.Tensor
+    gradients: dict[str, torch.Tensor]
+    kernels: list[Kernel]
+    saved: int
+    graphs: list[Graph]
+
+    def total(self, metric: str) -> int:
+        """Bytes of all generated loops."""
+        assert metric == "pointwise_bytes"
+        return sum(kernel.bytes for kernel in self.kernels if not kernel.extern)
+
+
+@functools.lru_cache(maxsize=2)
+def step(family: str, size: str, backend: str, settings: tuple[tuple[str, Any], ...] = ()) -> Step:
+    """One step under autocast to bf16; `settings` are options of mpopt or of Inductor."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    variant = VARIANTS[f"{'mpopt' if backend == 'mpopt' else 'compile'}-autocast-bf16"]
+    graphs: list[Graph] = []
+    with tempfile.TemporaryDirectory(prefix="mpopt-family-") as folder:
+        options = dict(settings)
+        if backend == "mpopt":
+            variant = dataclasses.replace(
+                variant, backend=functools.partial(_mpopt, options={"dump": folder, **options})
+            )
+            options = {}
+        with inductor_config.patch(options), instrument.record_kernels() as kernels:
+            runner = Runner(family, size, variant)
+            loss = runner.forward()
+            runner.backward(loss)
+            gradients = runner.gradients()
+            saved = saved_bytes(runner)
+        graphs += [read_bundle(p) for p in sorted(Path(folder).iterdir()) if p.is_dir()]
+    assert kernels, "Inductor scheduled nothing"
+    return Step(loss.detach(), gradients, kernels, saved, graphs)
+
+
+def _mpopt(gm: Any, inputs: Any, *, options: dict[str, Any]) -> Any:
+    return mpopt(gm, inputs, options=options)
+
+
+@pytest.fixture(scope="module", params=_full(), ids=lambda case: "-".join(case))
+def pair(request: pytest.FixtureRequest) -> tuple[str, str, Step, Step]:
+    """(family, size, our step, stock's step), compiled once for all tests below."""
+    family, size = request.param
+    return family, size, step(family, size, "mpopt"), step(family, size, "inductor")
+
+
+def test_errors_against_fp64_are_no_larger_than_stocks(pair: tuple[str, str, Step, Step]) -> None:
+    family, size, ours, stock = pair
+    exact = reference(family, size)
+    assert ours.gradients.keys() == stock.gradients.keys() == exact.gradients.keys()
+    error, allowed = exact.grad_error(ours.gradients), 1.05 * exact.grad_error(stock.gradients)
+    assert 0 < error <= allowed
+    loss_error = exact.loss_error(ours.loss.item())
+    assert loss_error <= max(1.05 * exact.loss_error(stock.loss.item()), LOSS_FLOOR)
+
+
+def test_saved_bytes_are_no_more_than_stocks(pair: tuple[str, str, Step, Step]) -> None:
+    _, _, ours, stock = pair
+    assert 0 < ours.saved <= stock.saved
+
+
+def test_pointwise_bytes_are_no_more_than_stocks(pair: tuple[str, str, Step, Step]) -> None:
+    _, _, ours, stock = pair
+    assert 0 < ours.total("pointwise_bytes") <= stock.total("pointwise_bytes")
+
+
+def test_every_activation_cast_kernel_has_a_remark(pair: tuple[str, str, Step, Step]) -> None:
+    """None is left, or a record says at that module what keeps a conversion there."""
+    _, _, ours, stock = pair
+    mine = [k for k in ours.kernels if k.role == "activation"]
+    theirs = [k for k in stock.kernels if k.role == "activation"]
+    assert len(mine) <= len(theirs)
+    kept = [r for g in ours.graphs for r in g.records if r["status"] == "missed"]
+    for kernel in mine:
+        reasons = [r["why"] for r in kept if r["module"] == kernel.module]
+        assert any(reasons), f"{kernel.name} in {kernel.module!r} {kernel.shape}: no reason"
+
+
+def test_every_graph_was_rewritten_without_fallback(pair: tuple[str, str, Step, Step]) -> None:
+    _, _, ours, _ = pair
+    kinds = [graph.kind for graph in ours.graphs]
+    assert "joint" in kinds
+    for graph in ours.graphs:
+        assert graph.meta["status"] == "ok", graph.meta["status"]
+
+
+def test_checker_accepts_each_bundle(pair: tuple[str, str, Step, Step]) -> None:
+    from mpopt.native import load
+
+    check = getattr(load(), "run_check", None)
+    if check is None:
+        pytest.skip("this build has no run_check")
+    for graph in pair[2].graphs:
+        assert check(graph.before.encode(), graph.after.encode()) == [], graph.kind
+
+
+EXACT = (("numerics", "strict"),)
+
+
+@pytest.mark.parametrize("family", _cases(STRICT_IN_DEFAULT))
+def test_strict_is_bit_equal_to_stock_in_strict_numerics(family: str) -> None:
+    """Both sides run under Inductor's own strict numerics."""
+    inductor = (
+        {"numerics": "strict"}
+        if hasattr(inductor_config, "numerics")
+        else {"emulate_precision_casts": True}
+    )
+    ours = step(family, "tiny", "mpopt", (*EXACT, ("inductor", _Frozen(inductor))))
+    stock = step(family, "tiny", "inductor", tuple(inductor.items()))
+    assert torch.equal(ours.loss, stock.loss)
+    for name, gradient in stock.gradients.items():
+        assert torch.equal(ours.gradients[name], gradient), name
+
+
+class _Frozen(dict[str, Any]):
+    """A dictionary that a cache can hash."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
+
+
+@pytest.mark.parametrize("family", _cases(NO_PASS_IN_DEFAULT))
+def test_without_passes_the_code_is_stocks(family: str) -> None:
+    def make() -> torch.nn.Module:
+        return build(family, "tiny")[0]
+
+    batch = build(family, "tiny")[1]
+    ours, loss, gradients = code_of(make, batch, mpopt, dynamic=False, options={"pipeline": ""})
+    theirs, loss2, gradients2 = code_of(make, batch, "inductor", dynamic=False)
+    assert ours == theirs
+    assert torch.equal(loss[0], loss2[0])
+    assert all(torch.equal(gradients[n], gradients2[n]) for n in gradients2)
