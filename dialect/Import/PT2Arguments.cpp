@@ -59,7 +59,7 @@ Error NodeArguments::add(StringRef name, const json::Value &argument) {
   StringRef key = kind->key;
   if (key.contains("tensor") || key == "as_none")
     onlyPlainTensors = false;
-  args_.set(name, *attr);
+  argAttrs.set(name, *attr);
   return Error::success();
 }
 

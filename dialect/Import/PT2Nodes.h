@@ -28,7 +28,7 @@ public:
 
   llvm::ArrayRef<Value> operands() const { return operandList; }
   DictionaryAttr args() const {
-    return args_.getDictionary(builder.getContext());
+    return argAttrs.getDictionary(builder.getContext());
   }
 
 private:
@@ -45,7 +45,7 @@ private:
   const ValueMap &values;
   Builder &builder;
   SmallVector<Value> operandList;
-  NamedAttrList args_;
+  NamedAttrList argAttrs;
   bool onlyPlainTensors = true; ///< so far among the tensor arguments
 };
 
