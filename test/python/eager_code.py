@@ -13,9 +13,9 @@ from unittest import mock
 import torch
 from functorch.compile import make_boxed_func
 from generated import run_step
-from torch._inductor.compile_fx import compile_fx
-
 from mpopt import _torch, backend
+from torch import fx
+from torch._inductor.compile_fx import compile_fx
 
 GRAPHS: list[torch.fx.GraphModule] = []
 """Forward and backward graphs of the compilations in `eager_code`, in order."""
@@ -58,3 +58,15 @@ def step(make, inputs, *, dynamic=None, train=True, autocast=torch.bfloat16, **o
         outputs, grads = run_step(compiled, inputs, train=train, autocast=autocast)
         buffers = dict(model.named_buffers()) if isinstance(model, torch.nn.Module) else {}
         return outputs, grads, buffers, list(graphs)
+
+
+def structure(graph):
+    """Operators, arguments and placeholders of a graph, nodes by their number."""
+    number = {node: f"%{i}" for i, node in enumerate(graph.nodes)}
+    rows = []
+    for node in graph.nodes:
+        target = "" if node.op == "placeholder" else str(node.target)
+        rows.append(
+            (node.op, target, *map(str, fx.map_arg((node.args, node.kwargs), number.__getitem__)))
+        )
+    return rows

@@ -33,8 +33,9 @@ def run_step(model, inputs, *, train=True, autocast=torch.bfloat16):
         with ctx:
             result = model(*inputs)
         leaves = torch.utils._pytree.tree_leaves(result)
+        tensors = [t for t in leaves if isinstance(t, torch.Tensor)]
         if train:
-            loss = sum(t.float().square().mean() for t in leaves if t.requires_grad)
+            loss = sum(t.float().square().mean() for t in tensors if t.requires_grad)
             loss.backward()
     grads = {}
     if isinstance(model, torch.nn.Module):
