@@ -57,11 +57,19 @@ struct Lower : mp::impl::LowerBase<Lower> {
     for (AtenOp op : getOperation().getOps<AtenOp>())
       makePromotionImplicit(op);
     for (CastOp op : llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
-      if (op.getOrigin() == CastOrigin::promotion && op->use_empty())
-        op->erase();
+      finishPromotion(op);
   }
 
 private:
+  /// One that the operator no longer does by itself is a conversion for good.
+  static void finishPromotion(CastOp op) {
+    if (!isImplicit(op))
+      return;
+    if (op->use_empty())
+      return op->erase();
+    op->removeDiscardableAttr(MPDialect::kImplicitAttrName);
+  }
+
   static void lowerOperator(Operation *op) {
     OpBuilder builder(op);
     StringRef callee = frameworkCallee(op);

@@ -15,6 +15,10 @@ static FloatType dimensionedFloat(Value value) {
   return dyn_cast<FloatType>(type.getElementType());
 }
 
+bool mlir::mp::isImplicit(CastOp cast) {
+  return cast->hasAttr(MPDialect::kImplicitAttrName);
+}
+
 static bool promotes(AtenOp op) {
   OpKind kind = op.getOpKind();
   return !op.getEffects() && op->getNumResults() == 1 &&
@@ -27,7 +31,7 @@ static bool promotes(AtenOp op) {
 static bool bringsIn(AtenOp op, FloatType type) {
   return llvm::any_of(op->getOperands(), [&](Value value) {
     auto cast = value.getDefiningOp<CastOp>();
-    bool promoted = cast && cast.getOrigin() == CastOrigin::promotion;
+    bool promoted = cast && isImplicit(cast);
     return !promoted && dimensionedFloat(value) == type;
   });
 }
@@ -46,6 +50,8 @@ void mlir::mp::makePromotionExplicit(AtenOp op) {
     auto widening =
         CastOp::create(builder, derivedLocation(op.getLoc()), operand.get(),
                        wide, CastOrigin::promotion);
+    widening->setDiscardableAttr(MPDialect::kImplicitAttrName,
+                                 builder.getUnitAttr());
     if (isBackward(op))
       widening->setDiscardableAttr(MPDialect::kBackwardAttrName,
                                    builder.getUnitAttr());
@@ -61,7 +67,7 @@ void mlir::mp::makePromotionImplicit(AtenOp op) {
     return;
   for (OpOperand &operand : op->getOpOperands()) {
     auto widening = operand.get().getDefiningOp<CastOp>();
-    if (widening && widening.getOrigin() == CastOrigin::promotion &&
+    if (widening && isImplicit(widening) &&
         widening.isExact() && widening.getTo() == wide)
       operand.set(widening.getInput());
   }

@@ -14,12 +14,16 @@
 namespace mlir::mp {
 
 /// Widens each operand of `op` that the operator would widen itself, by a cast
-/// of origin promotion.
+/// of origin promotion that is marked as implicit.
 void makePromotionExplicit(AtenOp op);
 
-/// Removes casts of origin promotion from the operands of `op` where the
-/// operator then does the same by itself. The casts may be left without use.
+/// Removes implicit casts from the operands of `op` where the operator then
+/// does the same by itself. The casts may be left without use.
 void makePromotionImplicit(AtenOp op);
+
+/// True if `cast` is what makePromotionExplicit added: the operator converts by
+/// itself, so there is nothing to share or to count.
+bool isImplicit(CastOp cast);
 
 } // namespace mlir::mp
 

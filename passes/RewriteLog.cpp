@@ -51,6 +51,10 @@ RewriteLog::RewriteLog(func::FuncOp func, StringRef pass)
     budget = std::max<int64_t>(limit.getInt() - appliedBefore(func), 0);
 }
 
+remark::RemarkOpts RewriteLog::remarkOf(Rule rule) const {
+  return remark::RemarkOpts::name(ruleName(rule)).category(pass);
+}
+
 bool RewriteLog::apply(Rule rule, Operation *op, const Twine &why) {
   if (applied == budget)
     return false;
@@ -72,11 +76,8 @@ void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
                         bool isApplied) {
   std::string text = why.str();
   Location loc = op->getLoc();
-  auto opts = remark::RemarkOpts::name(ruleName(rule)).category(pass);
   if (isApplied)
-    remark::passed(loc, opts) << text;
-  else
-    remark::missed(loc, opts) << text;
+    remark::passed(loc, remarkOf(rule)) << text;
 
   Builder b(func.getContext());
   NamedAttrList entry;
@@ -87,10 +88,25 @@ void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
   entry.append("rule", b.getStringAttr(ruleName(rule)));
   entry.append("status", b.getStringAttr(isApplied ? "applied" : "missed"));
   entry.append("why", b.getStringAttr(text));
-  entries.push_back(entry.getDictionary(func.getContext()));
+  DictionaryAttr dict = entry.getDictionary(func.getContext());
+  if (isApplied)
+    entries.push_back(dict);
+  else
+    misses.push_back({rule, loc, dict});
+}
+
+void RewriteLog::forgetMisses() {
+  misses.clear();
+  missed.clear();
 }
 
 void RewriteLog::commit() {
+  for (const Miss &miss : misses) {
+    remark::missed(miss.loc, remarkOf(miss.rule))
+        << miss.entry.getAs<StringAttr>("why").getValue();
+    entries.push_back(miss.entry);
+  }
+  misses.clear();
   if (entries.empty())
     return;
   // Running a pass again on its own result finds the same things to say.

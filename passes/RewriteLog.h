@@ -13,6 +13,7 @@
 #define MP_PASSES_REWRITELOG_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace mlir::mp {
@@ -39,6 +40,9 @@ public:
   /// Records once that `rule` could not be applied to `op`, and why.
   void miss(Rule rule, Operation *op, const llvm::Twine &why);
 
+  /// Forgets what was missed so far: rewrites have changed the graph since.
+  void forgetMisses();
+
   /// Number of rewrites applied through this log.
   int64_t numApplied() const { return applied; }
 
@@ -46,11 +50,19 @@ public:
   void commit();
 
 private:
+  struct Miss {
+    Rule rule;
+    Location loc;
+    DictionaryAttr entry;
+  };
+
+  remark::RemarkOpts remarkOf(Rule rule) const;
   void record(Rule rule, Operation *op, const llvm::Twine &why, bool isApplied);
 
   func::FuncOp func;
   llvm::StringRef pass;
   SmallVector<Attribute> entries;
+  SmallVector<Miss> misses;
   llvm::DenseSet<std::pair<int, int64_t>> missed;
   int64_t applied = 0;
   int64_t budget;

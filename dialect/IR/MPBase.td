@@ -30,6 +30,9 @@ def MP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kBackwardAttrName = "mp.backward";
     /// Integer attribute: the checkpointed region that runs this op twice.
     static constexpr ::llvm::StringLiteral kRecomputeAttrName = "mp.recompute";
+    /// Unit attribute of a cast that an operator does by itself (type
+    /// promotion), between mp-normalize and mp-lower.
+    static constexpr ::llvm::StringLiteral kImplicitAttrName = "mp.implicit";
     /// String attribute of an argument: parameter, buffer, input, tangent,
     /// saved or symint.
     static constexpr ::llvm::StringLiteral kRoleAttrName = "mp.role";

@@ -1,6 +1,7 @@
 //===- CastIndex.cpp - the conversions of each value ----------------------===//
 
 #include "passes/Casts/CastIndex.h"
+#include "passes/Promotion.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -22,7 +23,7 @@ CastOp CastIndex::find(Value input, Type to, Operation *like) const {
   CastOp first;
   for (Operation *op : it->second) {
     auto cast = llvm::cast<CastOp>(op);
-    if (cast != like && cast.getOrigin() != CastOrigin::promotion &&
+    if (cast != like && !isImplicit(cast) &&
         (!first || cast->isBeforeInBlock(first)))
       first = cast;
   }

@@ -10,9 +10,21 @@ using namespace mlir::mp;
 /// Movement chains are short; more operators are not worth the search.
 static constexpr unsigned kMaxMoved = 64;
 
-/// True if a reader that can tell a rounded value from an unrounded one is
-/// reached from `value` through operators that pass its elements on.
-static bool isObserved(Value value) {
+/// The format that a conversion or rounding between floats rounds to; null for
+/// other operations.
+static Type roundedFormat(Operation *op) {
+  if (auto cast = dyn_cast<CastOp>(op))
+    return isNarrowing(cast) || isWidening(cast) ? cast.getTo() : Type();
+  if (auto round = dyn_cast<RoundOp>(op))
+    return round.getFormat();
+  return {};
+}
+
+/// True if a reader that can tell a value rounded to `format` from an unrounded
+/// one is reached from `value` through operators that pass its elements on. A
+/// second rounding to the same format makes both the same; one to another does
+/// not.
+static bool isObserved(Value value, Type format) {
   SmallVector<Value> pending = {value};
   llvm::SmallPtrSet<Operation *, 8> seen;
   while (!pending.empty()) {
@@ -22,7 +34,11 @@ static bool isObserved(Value value) {
       auto reader = dyn_cast<PrecisionOpInterface>(use.getOwner());
       if (!reader || reader.observesRounding(use.getOperandNumber()))
         return true;
-      if (!reader.commutesWithRounding() && !reader.selectsByOrder())
+      Type rounded = roundedFormat(reader);
+      if (rounded == format)
+        continue;
+      if (!rounded && !reader.commutesWithRounding() &&
+          !reader.selectsByOrder())
         continue;
       if (!seen.insert(reader).second)
         continue;
@@ -32,6 +48,15 @@ static bool isObserved(Value value) {
     }
   }
   return false;
+}
+
+/// True if the same value is rounded to the same format once more, for another
+/// phase: its readers would go on seeing the rounded value.
+static bool isRoundedTwice(CastOp narrowing) {
+  return llvm::any_of(narrowing.getInput().getUsers(), [&](Operation *user) {
+    auto other = dyn_cast<CastOp>(user);
+    return other && other != narrowing && other.getTo() == narrowing.getTo();
+  });
 }
 
 static bool isLater(Operation *op, CastOp than) {
@@ -113,8 +138,11 @@ private:
     };
     if (op.getOrigin() == CastOrigin::user)
       return refuse("the user wrote this rounding: contract strict");
-    if (llvm::any_of(widenings,
-                     [](CastOp cast) { return isObserved(cast.getOutput()); }))
+    if (isRoundedTwice(op))
+      return refuse("another phase reads the same rounding");
+    if (llvm::any_of(widenings, [&](CastOp cast) {
+          return isObserved(cast.getOutput(), op.getTo());
+        }))
       return refuse("a comparison, index or integer conversion reads it");
     if (llvm::any_of(widenings, [&](CastOp cast) {
           return wouldAlias(cast.getOutput(), op.getInput());

@@ -1,6 +1,7 @@
 //===- FoldCasts.cpp - conversions that cancel or merge -------------------===//
 
 #include "passes/Casts/CastPatterns.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -44,7 +45,53 @@ struct FoldExactRoundTrip : LoggedPattern<CastOp> {
                    describe(inner) + " is exact and " + describe(op) +
                        " goes back"))
       return limitReached(op, rewriter);
+    if (op.getOrigin() == CastOrigin::user)
+      keepForUser(inner.getInput(), rewriter);
     rewriter.replaceOp(op, inner.getInput());
+    return success();
+  }
+
+private:
+  /// The user's rounding found its value rounded already: whoever asked for that
+  /// rounding, it is now the user's too, and nobody may drop it.
+  static void keepForUser(Value value, PatternRewriter &rewriter) {
+    SmallVector<Value> pending = {value};
+    llvm::SmallPtrSet<Operation *, 8> seen;
+    while (!pending.empty()) {
+      Operation *producer = pending.pop_back_val().getDefiningOp();
+      if (!producer || !seen.insert(producer).second)
+        continue;
+      if (auto cast = dyn_cast<CastOp>(producer)) {
+        auto origin = CastOriginAttr::get(cast.getContext(), CastOrigin::user);
+        if (isNarrowing(cast))
+          rewriter.modifyOpInPlace(cast, [&] { cast.setOriginAttr(origin); });
+        continue;
+      }
+      auto moved = dyn_cast<PrecisionOpInterface>(producer);
+      if (moved && moved.commutesWithRounding())
+        for (unsigned i : moved.getValueOperands())
+          pending.push_back(producer->getOperand(i));
+    }
+  }
+};
+
+/// round(widen(x : F to T) to F) -> widen(x): there is nothing to round.
+struct FoldExactRounding : LoggedPattern<RoundOp> {
+  using LoggedPattern::LoggedPattern;
+
+  LogicalResult matchAndRewrite(RoundOp op,
+                                PatternRewriter &rewriter) const override {
+    auto widening = op.getInput().getDefiningOp<CastOp>();
+    if (!widening || !widening.isExact())
+      return rewriter.notifyMatchFailure(op, "operand is not widened");
+    if (!isExactConversion(widening.getFrom(), op.getFormat()))
+      return rewriter.notifyMatchFailure(op, "the format holds less");
+    if (wouldAlias(op.getOutput(), op.getInput()))
+      return rewriter.notifyMatchFailure(op, "an output would be no copy");
+    if (!log.apply(Rule::FoldExactRoundTrip, op,
+                   describe(widening) + " of a value that is rounded already"))
+      return limitReached(op, rewriter);
+    rewriter.replaceOp(op, op.getInput());
     return success();
   }
 };
@@ -80,6 +127,7 @@ struct MergeAfterExact : LoggedPattern<CastOp> {
 
 void mlir::mp::populateFoldCastPatterns(RewritePatternSet &patterns,
                                         RewriteLog &log) {
-  patterns.add<FoldSameType, FoldExactRoundTrip, MergeAfterExact>(
+  patterns.add<FoldSameType, FoldExactRoundTrip, FoldExactRounding,
+               MergeAfterExact>(
       patterns.getContext(), log);
 }

@@ -7,6 +7,7 @@
 
 #include "passes/Casts/CastIndex.h"
 #include "passes/Casts/CastPatterns.h"
+#include "passes/Promotion.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -16,7 +17,7 @@ bool mlir::mp::shareCasts(func::FuncOp func, RewriteLog &log) {
   bool changed = false;
   for (CastOp cast : llvm::make_early_inc_range(func.getOps<CastOp>())) {
     // An operator does its own promotion: there is no conversion to share.
-    if (cast.getOrigin() == CastOrigin::promotion)
+    if (isImplicit(cast))
       continue;
     CastKey key = castKeyOf(cast.getInput(), cast.getTo(), cast);
     auto [it, isNew] = first.try_emplace(key, cast);
