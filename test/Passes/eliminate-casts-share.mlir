@@ -79,9 +79,9 @@ func.func @not_shared_outputs(%x: tensor<4xf32>) -> (tensor<4xbf16>, tensor<4xbf
 // CHECK-LABEL: func.func @not_shared_promotions
 // CHECK-COUNT-2: mp.cast %
 func.func @not_shared_promotions(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = mp.cast %x origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+  %0 = mp.cast %x origin(promotion) {mp.implicit} : tensor<4xbf16> to tensor<4xf32>
   %1 = mp.aten "aten.add.Tensor"(%0, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %2 = mp.cast %x origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.cast %x origin(promotion) {mp.implicit} : tensor<4xbf16> to tensor<4xf32>
   %3 = mp.aten "aten.mul.Tensor"(%2, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %3 : tensor<4xf32>
 }

@@ -51,7 +51,7 @@ func.func @rounding(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func @implicit_again
 // CHECK-NEXT: mp.aten "aten.add.Tensor"(%arg0, %arg1) : (tensor<4xbf16>, tensor<4xf32>)
 func.func @implicit_again(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = mp.cast %x origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+  %0 = mp.cast %x origin(promotion) {mp.implicit} : tensor<4xbf16> to tensor<4xf32>
   %1 = mp.aten "aten.add.Tensor"(%0, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
@@ -60,8 +60,8 @@ func.func @implicit_again(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xf32
 // CHECK-LABEL: func.func @not_implicit_nothing_promotes
 // CHECK-COUNT-2: mp.cast %
 func.func @not_implicit_nothing_promotes(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> tensor<4xf32> {
-  %0 = mp.cast %x origin(promotion) : tensor<4xbf16> to tensor<4xf32>
-  %1 = mp.cast %y origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+  %0 = mp.cast %x origin(promotion) {mp.implicit} : tensor<4xbf16> to tensor<4xf32>
+  %1 = mp.cast %y origin(promotion) {mp.implicit} : tensor<4xbf16> to tensor<4xf32>
   %2 = mp.aten "aten.add.Tensor"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }

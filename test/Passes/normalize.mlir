@@ -32,7 +32,7 @@ func.func @integers_and_booleans(%x: tensor<4xi64>) -> tensor<4xi1> {
 
 // The operator widens the bf16 operand by itself: that is a conversion as well.
 // CHECK-LABEL: func.func @promotion
-// CHECK: %[[W:.*]] = mp.cast %arg0 origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+// CHECK: %[[W:.*]] = mp.cast %arg0 origin(promotion) {mp.implicit} : tensor<4xbf16> to tensor<4xf32>
 // CHECK: mp.aten "aten.add.Tensor"(%[[W]], %arg1)
 func.func @promotion(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mp.aten "aten.add.Tensor"(%x, %y) : (tensor<4xbf16>, tensor<4xf32>) -> tensor<4xf32>
