@@ -92,28 +92,54 @@ def expand(graph: fx.Graph, table: Table) -> int:
     Returns how many were replaced. A failure leaves the operator at hand whole
     and goes up to the caller.
     """
-    nodes = [n for n in graph.nodes if n.op == "call_function" and n.target in KEPT]
-    memo: dict[Key, fx.Graph | None] = {}
-    return sum(_expand_node(node, table, memo) for node in nodes if node.target in table)
+    expander = _Expander(table)
+    for node in list(graph.nodes):
+        if node.op == "call_function" and node.target in KEPT and node.target in table:
+            expander.expand(node)
+        else:
+            expander.note(node)
+    return expander.count
 
 
-def _expand_node(node: fx.Node, table: Table, memo: dict[Key, fx.Graph | None]) -> bool:
-    flat, spec = pytree.tree_flatten((node.args, node.kwargs))
-    holes = [i for i, arg in enumerate(flat) if isinstance(arg, fx.Node)]
-    values = [flat[i].meta["val"] for i in holes]
-    mode = _torch.fake_mode_of(values)
-    key = _key(node, flat, spec)
-    if key not in memo:
-        memo[key] = _trace(node.target, flat, spec, holes, values, table, mode)
-    body = memo[key]
-    if body is None:
-        return False
-    _replace(node, _Inliner(node, mode).inline(body, [flat[i] for i in holes]))
-    return True
+class _Expander:
+    """State of one walk over a graph, in order."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.count = 0
+        self.memo: dict[Key, fx.Graph | None] = {}
+        self.symbols: dict[str, fx.Node] = {}
+
+    def note(self, node: fx.Node) -> None:
+        """Remember a node that computes a size. Tracing has one node for each expression."""
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            self.symbols.setdefault(str(value), node)
+
+    def expand(self, node: fx.Node) -> None:
+        """Replace `node`, unless the table declines."""
+        flat, spec = pytree.tree_flatten((node.args, node.kwargs))
+        holes = [i for i, arg in enumerate(flat) if isinstance(arg, fx.Node)]
+        values = [flat[i].meta["val"] for i in holes]
+        mode = _torch.fake_mode_of(values)
+        key = _key(node, flat, spec)
+        if key not in self.memo:
+            self.memo[key] = _trace(node.target, flat, spec, holes, values, self.table, mode)
+        body = self.memo[key]
+        if body is None:
+            return
+        inliner = _Inliner(node, mode, self.symbols)
+        _replace(node, inliner.inline(body, [flat[i] for i in holes]))
+        for new in inliner.drop_unused():
+            self.note(new)
+        self.count += 1
 
 
 def _key(node: fx.Node, flat: list[Any], spec: Any) -> Key:
-    return (node.target, spec, *(_argument_key(arg) for arg in flat))
+    """What a decomposition may depend on, including which arguments are the same tensor."""
+    ids = [id(arg.meta["val"]) if isinstance(arg, fx.Node) else None for arg in flat]
+    repeats = tuple(ids.index(i) for i in ids)
+    return (node.target, spec, repeats, *(_argument_key(arg) for arg in flat))
 
 
 def _argument_key(arg: Any) -> Any:
@@ -157,9 +183,10 @@ def _trace(
 class _Inliner:
     """Copies a traced body in front of the node that it stands for."""
 
-    def __init__(self, node: fx.Node, mode: Any) -> None:
+    def __init__(self, node: fx.Node, mode: Any, symbols: Mapping[str, fx.Node]) -> None:
         self.node = node
         self.mode = mode
+        self.symbols = symbols
         self.made: list[fx.Node] = []
         self.meta = {k: v for k, v in node.meta.items() if k not in _OWN_META}
 
@@ -184,7 +211,18 @@ class _Inliner:
                     raise ValueError(f"{inner.op} in the expansion of {self.node.target}")
         raise ValueError(f"the expansion of {self.node.target} returns nothing")
 
+    def drop_unused(self) -> list[fx.Node]:
+        """Erase the made nodes that nobody reads, now that results are handed over."""
+        for new in reversed(self.made):
+            if not new.users:
+                self.node.graph.erase_node(new)
+        return [new for new in self.made if new.users]
+
     def _copy(self, inner: fx.Node, env: dict[fx.Node, fx.Node]) -> fx.Node:
+        value = inner.meta.get("val")
+        known = self.symbols.get(str(value)) if isinstance(value, torch.SymInt) else None
+        if known is not None:
+            return known
         args = fx.map_arg(inner.args, env.__getitem__)
         kwargs = fx.map_arg(inner.kwargs, env.__getitem__)
         new = self.node.graph.create_node("call_function", inner.target, args, kwargs, inner.name)
