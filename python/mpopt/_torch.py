@@ -171,7 +171,14 @@ def is_impure(node: fx.Node) -> bool:
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return isinstance(target, torch._ops.HigherOrderOperator) or bool(node.is_impure())
-    return bool(node.is_impure()) or torch.Tag.nondeterministic_seeded in target.tags
+    known = _impure.get(target)
+    if known is None:
+        random = torch.Tag.nondeterministic_seeded in target.tags
+        known = _impure[target] = random or bool(node.is_impure())
+    return known
+
+
+_impure: dict[Any, bool] = {}  # of an overload, whatever its arguments
 
 
 def is_operator(target: Any) -> bool:

@@ -58,7 +58,9 @@ def dtype_text(dtype: torch.dtype) -> str:
     return text
 
 
-@functools.lru_cache(maxsize=65536)
+_types: dict[tuple[torch.dtype, tuple[int, ...]], str] = {}
+
+
 def _ranked(shape: tuple[int, ...], dtype: torch.dtype) -> str:
     dims = "".join("?x" if size < 0 else f"{size}x" for size in shape)
     return f"tensor<{dims}{dtype_text(dtype)}>"
@@ -69,8 +71,11 @@ def type_text(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         if value.layout is not torch.strided:
             raise UnsupportedError(f"a tensor of layout {value.layout}")
-        shape = tuple([size if type(size) is int else -1 for size in value.shape])
-        return _ranked(shape, value.dtype)
+        key = value.dtype, tuple([size if type(size) is int else -1 for size in value.shape])
+        text = _types.get(key)
+        if text is None:
+            text = _types[key] = _ranked(key[1], key[0])
+        return text
     if isinstance(value, bool | torch.SymBool):
         return "i1"
     if isinstance(value, int | torch.SymInt):

@@ -57,7 +57,7 @@ def _compile(
 ) -> Compiled:
     native.load()  # a missing library is one clear error, and not one per graph
     patches = dict(user_patches)
-    relax = _relaxes_barriers(options, user_patches)
+    relax = capture.depends_on_rounding and _relaxes_barriers(options, user_patches)
     if relax:
         patches[_torch.EMULATE] = True
     passes = {

@@ -82,6 +82,8 @@ def _leaves(arg: Any) -> list[fx.Node]:
     return []
 
 
+_SCALARS = (int, bool, str, type(None), torch.dtype)
+
 _name_cache: dict[Any, tuple[str, ...]] = {}
 _tensor_cache: dict[Any, tuple[str, ...]] = {}
 _target_cache: dict[Any, str] = {}
@@ -132,7 +134,10 @@ class _Importer:
         self.first_result: dict[fx.Node, int] = {}
         self.source_of: dict[tuple[str, str], int] = {}
         self.line_of: dict[str, tuple[str, int]] = {}
-        self.argument_texts: dict[Any, str] = {}
+        self.attribute_texts: dict[Any, str] = {}
+        self.scalar_texts: dict[Any, str] = {}
+        self.tensor_values: list[bool] = []
+        """For each value: whether it is a tensor."""
         self.regions: dict[Any, int] = {}
 
     def run(self) -> Imported:
@@ -161,6 +166,7 @@ class _Importer:
     def _define(self, node: fx.Node, result: int = -1) -> None:
         self.number[node] = len(self.out.values)
         self.out.values.append((node, result))
+        self.tensor_values.append(isinstance(node.meta.get("val"), torch.Tensor))
 
     def _placeholder(self, node: fx.Node) -> None:
         if self.out.nodes:
@@ -211,6 +217,7 @@ class _Importer:
         if several:
             self.first_result[node] = len(self.out.values)
             self.out.values.extend((node, i) for i in range(len(results)))
+            self.tensor_values.extend(isinstance(each, torch.Tensor) for each in value)
         elif results:
             self._define(node)
 
@@ -246,6 +253,40 @@ class _Importer:
         return number
 
     def _arguments(self, node: fx.Node) -> tuple[str, tuple[int, ...]]:
+        """Attribute text and operands. Nodes with like arguments share one text."""
+        operands: list[int] = []
+        try:
+            key = (node.target, self._region(node), *self._signature(node, operands))
+            text = self.attribute_texts.get(key)
+        except TypeError:  # an argument that cannot be a key
+            return self._spell_arguments(node)
+        if text is None:
+            text, spelled = self._spell_arguments(node)
+            self.attribute_texts[key] = text
+            return text, spelled
+        return text, tuple(operands)
+
+    def _signature(self, node: fx.Node, operands: list[int]) -> list[Any]:
+        """All that the text depends on. Appends the operands that it stands over."""
+        if not node.kwargs:
+            return [self._sign(arg, operands) for arg in node.args]
+        return [(name, self._sign(arg, operands)) for name, arg in arguments_of(node)]
+
+    def _sign(self, arg: Any, operands: list[int]) -> Any:
+        kind = type(arg)
+        if kind is fx.Node:
+            number = self.number.get(arg)
+            if number is None:
+                return "@", str(arg.target) if arg.op == "get_attr" else self._operand(arg)
+            operands.append(number)
+            return self.tensor_values[number]
+        if kind in _SCALARS:
+            return kind, arg
+        if isinstance(arg, list | tuple):
+            return kind is tuple, *[self._sign(item, operands) for item in arg]
+        return kind, repr(arg) if isinstance(arg, float) else arg
+
+    def _spell_arguments(self, node: fx.Node) -> tuple[str, tuple[int, ...]]:
         """Attribute text and operands. A plain tensor is left out of the text as long as
         all tensor arguments before it are plain tensors."""
         tensors = _tensors(node.target) if _torch.is_operator(node.target) else ()
@@ -268,11 +309,7 @@ class _Importer:
         return args + region + "}", tuple(operands)
 
     def _is_tensor(self, arg: Any) -> bool:
-        return (
-            isinstance(arg, fx.Node)
-            and arg in self.number
-            and isinstance(_value(arg), torch.Tensor)
-        )
+        return isinstance(arg, fx.Node) and self.tensor_values[self._operand(arg)]
 
     def _argument_text(self, arg: Any, operands: list[int]) -> str:
         if isinstance(arg, fx.Node):
@@ -287,7 +324,7 @@ class _Importer:
             return "{" + ", ".join(items) + "}"
         if isinstance(arg, slice):
             return self._argument_text((arg.start, arg.stop, arg.step), operands)
-        return _scalar_text(self.argument_texts, arg)
+        return _scalar_text(self.scalar_texts, arg)
 
     def _region(self, node: fx.Node) -> str:
         """The checkpointed region that a node is recomputed in, as an attribute."""

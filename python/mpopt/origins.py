@@ -19,6 +19,7 @@ from torch import fx
 
 from . import _torch
 from .attributes import LOW_PRECISION
+from .native import op_kind
 
 TAG = "mpopt"
 USER, AUTOCAST, PROMOTION, DECOMPOSITION = "user", "autocast", "promotion", "decomposition"
@@ -49,6 +50,9 @@ class Capture:
     tags: tuple[tuple[str, str, str], ...]  # (node, tag, module path)
     has_low_precision: bool
     autocast: dict[str, str]
+    depends_on_rounding: bool = False
+    """The model rounds by name, or decides something on a half-precision value: then
+    generated code must round where the graph says so."""
 
     def digest(self) -> str:
         """Changes with every decision that PyTorch's cache keys do not see."""
@@ -62,7 +66,7 @@ def capture(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Capture:
     inputs = [_describe(p, e) for p, e in zip(placeholders, example_inputs, strict=False)]
     autocast = _torch.autocast_state()
     tags: list[tuple[str, str, str]] = []
-    low = bool(autocast)
+    low, rounds = bool(autocast), False
     entered = bool(autocast)
     for graph in graphs_of(gm):
         state = _Autocast(entered)
@@ -74,8 +78,9 @@ def capture(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Capture:
                 tag = _tag(node, state.active)
                 node.meta["custom"] = {**(node.meta.get("custom") or {}), TAG: tag}
                 tags.append((node.name, tag, module_path(node.meta)))
+                rounds = rounds or _rounds_by_name(node) or _decides_on_half(node)
     low = low or any(_is_low(example) for example in example_inputs)
-    return Capture(tuple(inputs), tuple(tags), low, autocast)
+    return Capture(tuple(inputs), tuple(tags), low, autocast, rounds)
 
 
 def graphs_of(gm: fx.GraphModule) -> Iterator[fx.Graph]:
@@ -89,6 +94,38 @@ def _is_low(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.dtype in LOW_PRECISION
     return isinstance(value, list | tuple) and any(_is_low(item) for item in value)
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for item in value for t in _tensors(item)] if isinstance(value, list | tuple) else []
+
+
+def _operands(node: fx.Node) -> list[torch.Tensor]:
+    return [t for arg in node.all_input_nodes for t in _tensors(arg.meta.get("example_value"))]
+
+
+def _rounds_by_name(node: fx.Node) -> bool:
+    """True if the model's text asks for a half type where it had a wider float."""
+    results = _tensors(node.meta.get("example_value"))
+    return (
+        is_user_cast(node)
+        and any(t.dtype in LOW_PRECISION for t in results)
+        and any(t.is_floating_point() and t.dtype not in LOW_PRECISION for t in _operands(node))
+    )
+
+
+def _decides_on_half(node: fx.Node) -> bool:
+    """True if integers, truth values or whole numbers come out of half-precision values."""
+    if not any(t.dtype in LOW_PRECISION for t in _operands(node)):
+        return False
+    discrete = (
+        not (t.is_floating_point() or t.is_complex())
+        for t in _tensors(node.meta.get("example_value"))
+    )
+    name = _target_name(node).split(".")[0]
+    return any(discrete) or op_kind(f"aten.{name}") == "rounding"
 
 
 def _describe(placeholder: fx.Node, example: Any) -> Input:
