@@ -8,8 +8,10 @@ numbers mean the same in both directions.
 
 from __future__ import annotations
 
+import gc
 import operator
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -122,7 +124,20 @@ def _make_target_text(target: Any) -> str:
 
 def import_graph(graph: fx.Graph, capture: origins.Capture | None = None) -> Imported:
     """Describe `graph`. Raises UnsupportedError naming the node and what cannot be described."""
-    return _Importer(graph, capture).run()
+    with _without_gc():
+        return _Importer(graph, capture).run()
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Nothing that is made here is garbage, and collecting walks the whole graph each time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _Importer:
