@@ -172,3 +172,26 @@ func.func @not_dropped_output_is_input(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// f32 rounded to f16 differs from f32 rounded to bf16 and then to f16.
+// CHECK-LABEL: func.func @not_dropped_rounded_to_another_format
+// CHECK: mp.cast %arg0 origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+func.func @not_dropped_rounded_to_another_format(%x: tensor<4xf32>) -> tensor<4xi1> {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.round %1 to f16 origin(user) : tensor<4xf32>
+  %3 = mp.aten "aten.gt.Scalar"(%2) {args = {other = 0.5}} : (tensor<4xf32>) -> tensor<4xi1>
+  return %3 : tensor<4xi1>
+}
+
+// Backward rounds x once more and would read another value than forward.
+// CHECK-LABEL: func.func @not_dropped_rounded_in_backward_too
+// CHECK-COUNT-3: mp.cast %
+func.func @not_dropped_rounded_in_backward_too(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xbf16>) {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.aten "aten.exp.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = mp.cast %x origin(autocast) {mp.backward} : tensor<4xf32> to tensor<4xbf16>
+  %4 = mp.aten "aten.exp.default"(%3) {mp.backward} : (tensor<4xbf16>) -> tensor<4xbf16>
+  return %2, %4 : tensor<4xf32>, tensor<4xbf16>
+}

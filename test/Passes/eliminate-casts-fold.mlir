@@ -49,6 +49,37 @@ func.func @merge_after_exact(%x: tensor<4xf16>, %i: tensor<4xi16>) -> (tensor<4x
   return %1, %3 : tensor<4xbf16>, tensor<4xbf16>
 }
 
+// The user's conversion back goes; the rounding before it is his from now on.
+// CHECK-LABEL: func.func @exact_round_trip_of_user
+// CHECK: mp.cast %arg0 origin(user) : tensor<4xf32> to tensor<4xbf16>
+// CHECK-NOT: mp.cast %
+func.func @exact_round_trip_of_user(%x: tensor<4xf32>) -> tensor<4xbf16> {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.cast %1 origin(user) : tensor<4xf32> to tensor<4xbf16>
+  %3 = mp.aten "aten.exp.default"(%2) : (tensor<4xbf16>) -> tensor<4xbf16>
+  return %3 : tensor<4xbf16>
+}
+
+// CHECK-LABEL: func.func @round_of_widened
+// CHECK-NOT: mp.round %
+func.func @round_of_widened(%x: tensor<4xbf16>) -> tensor<4xf32> {
+  %0 = mp.cast %x origin(user) : tensor<4xbf16> to tensor<4xf32>
+  %1 = mp.round %0 to bf16 origin(user) : tensor<4xf32>
+  %2 = mp.aten "aten.exp.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
+// bf16 values are rounded to f16: the format holds other values.
+// CHECK-LABEL: func.func @not_folded_round_to_other_half
+// CHECK: mp.round %{{.*}} to f16
+func.func @not_folded_round_to_other_half(%x: tensor<4xbf16>) -> tensor<4xf32> {
+  %0 = mp.cast %x origin(user) : tensor<4xbf16> to tensor<4xf32>
+  %1 = mp.round %0 to f16 origin(user) : tensor<4xf32>
+  %2 = mp.aten "aten.exp.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
 // User code rounds on purpose: f32, bf16, f32 stays, whatever the contract.
 // CHECK-LABEL: func.func @not_folded_narrow_and_back
 // CHECK-COUNT-2: mp.cast %
