@@ -105,14 +105,14 @@ static std::string nameOf(Operation *op) {
 
 static bool isFusible(Operation *op) {
   auto precision = dyn_cast_if_present<PrecisionOpInterface>(op);
-  return precision && (isFusibleKind(precision.getOpKind()) ||
-                       isa<CastOp, RoundOp>(op));
+  return precision &&
+         (isFusibleKind(precision.getOpKind()) || isa<CastOp, RoundOp>(op));
 }
 
 std::string mlir::mp::reasonToKeep(CastOp cast) {
-  std::string why = (stringifyCastOrigin(cast.getOrigin()) + " asked for " +
-                     describe(cast))
-                        .str();
+  std::string why =
+      (stringifyCastOrigin(cast.getOrigin()) + " asked for " + describe(cast))
+          .str();
   Operation *reader = firstReader(cast.getOutput());
   if (!reader || isa<func::ReturnOp>(reader))
     why += "; it is a graph output, whose type stays";

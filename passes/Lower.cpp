@@ -48,7 +48,8 @@ struct Lower : mp::impl::LowerBase<Lower> {
     if (getOperation().isExternal())
       return;
     Block &body = getOperation().getBody().front();
-    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+    for (Operation &op :
+         llvm::make_early_inc_range(body.without_terminator())) {
       if (auto round = dyn_cast<RoundOp>(op))
         lowerRounding(round);
       else if (!isa<AtenOp, CastOp>(op) && !frameworkCallee(&op).empty())
@@ -56,7 +57,8 @@ struct Lower : mp::impl::LowerBase<Lower> {
     }
     for (AtenOp op : getOperation().getOps<AtenOp>())
       makePromotionImplicit(op);
-    for (CastOp op : llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
+    for (CastOp op :
+         llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
       finishPromotion(op);
   }
 
@@ -73,10 +75,10 @@ private:
   static void lowerOperator(Operation *op) {
     OpBuilder builder(op);
     StringRef callee = frameworkCallee(op);
-    auto aten = AtenOp::create(builder, op->getLoc(), op->getResultTypes(),
-                               callee, frameworkOperands(op),
-                               frameworkArgs(op, callee),
-                               /*effects=*/false);
+    auto aten =
+        AtenOp::create(builder, op->getLoc(), op->getResultTypes(), callee,
+                       frameworkOperands(op), frameworkArgs(op, callee),
+                       /*effects=*/false);
     copyDiscardable(op, aten);
     op->replaceAllUsesWith(aten);
     op->erase();
@@ -89,10 +91,9 @@ private:
     auto narrowing = CastOp::create(
         builder, where ? Location(where) : derivedLocation(op.getLoc()),
         op.getInput(), op.getFormat(), op.getOrigin());
-    auto widening = CastOp::create(
-        builder, op.getLoc(), narrowing.getOutput(),
-        op.getOutput().getType().getElementType(),
-        origin ? origin.getValue() : op.getOrigin());
+    auto widening = CastOp::create(builder, op.getLoc(), narrowing.getOutput(),
+                                   op.getOutput().getType().getElementType(),
+                                   origin ? origin.getValue() : op.getOrigin());
     copyDiscardable(op, narrowing);
     copyDiscardable(op, widening);
     op.replaceAllUsesWith(widening.getOutput());

@@ -22,8 +22,8 @@ static bool isConversion(AtenOp op) {
       .Default(false);
 }
 
-/// True if the operator only converts: no other device, layout or memory format,
-/// and no copy that somebody asked for.
+/// True if the operator only converts: no other device, layout or memory
+/// format, and no copy that somebody asked for.
 static bool onlyConverts(AtenOp op) {
   DictionaryAttr args = op.getArgsAttr();
   if (!args)

@@ -11,8 +11,7 @@ namespace mlir::mp {
 /// Options of mp-default.
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<Numerics> numerics{
-      *this, "numerics",
-      llvm::cl::desc("contract that rewrites must keep"),
+      *this, "numerics", llvm::cl::desc("contract that rewrites must keep"),
       llvm::cl::init(Numerics::Precise),
       llvm::cl::values(
           clEnumValN(Numerics::Strict, "strict",

@@ -59,24 +59,24 @@ private:
     if (!producer || cast.getInput().hasOneUse())
       return false;
     return llvm::all_of(cast->getUsers(), isReshape) &&
-           llvm::none_of(cast->getUsers(),
-                         [](Operation *user) { return isa<MaterializeOp>(user); }) &&
+           llvm::none_of(
+               cast->getUsers(),
+               [](Operation *user) { return isa<MaterializeOp>(user); }) &&
            reachesLibrary(cast.getOutput());
   }
 
   static bool place(CastOp cast, RewriteLog &log) {
     Operation *producer = cast.getInput().getDefiningOp();
     StringRef name = frameworkCallee(producer);
-    if (!log.apply(Rule::PlaceStore, cast,
-                   describe(cast) + " is stored by the kernel of " +
-                       (name.empty() ? producer->getName().getStringRef()
-                                     : name)))
+    if (!log.apply(
+            Rule::PlaceStore, cast,
+            describe(cast) + " is stored by the kernel of " +
+                (name.empty() ? producer->getName().getStringRef() : name)))
       return false;
     OpBuilder builder(cast->getContext());
     builder.setInsertionPointAfter(cast);
-    auto store = MaterializeOp::create(
-        builder, derivedLocation(cast.getLoc()), cast.getType(),
-        cast.getOutput());
+    auto store = MaterializeOp::create(builder, derivedLocation(cast.getLoc()),
+                                       cast.getType(), cast.getOutput());
     store->setDiscardableAttrs(cast->getDiscardableAttrDictionary());
     cast.getOutput().replaceAllUsesExcept(store.getOutput(), store);
     return true;

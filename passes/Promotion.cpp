@@ -47,9 +47,8 @@ void mlir::mp::makePromotionExplicit(AtenOp op) {
     FloatType narrow = dimensionedFloat(operand.get());
     if (!narrow || narrow == wide || !isExactConversion(narrow, wide))
       continue;
-    auto widening =
-        CastOp::create(builder, derivedLocation(op.getLoc()), operand.get(),
-                       wide, CastOrigin::promotion);
+    auto widening = CastOp::create(builder, derivedLocation(op.getLoc()),
+                                   operand.get(), wide, CastOrigin::promotion);
     widening->setDiscardableAttr(MPDialect::kImplicitAttrName,
                                  builder.getUnitAttr());
     if (isBackward(op))
@@ -67,8 +66,8 @@ void mlir::mp::makePromotionImplicit(AtenOp op) {
     return;
   for (OpOperand &operand : op->getOpOperands()) {
     auto widening = operand.get().getDefiningOp<CastOp>();
-    if (widening && isImplicit(widening) &&
-        widening.isExact() && widening.getTo() == wide)
+    if (widening && isImplicit(widening) && widening.isExact() &&
+        widening.getTo() == wide)
       operand.set(widening.getInput());
   }
 }

@@ -20,8 +20,8 @@ static void copyDiscardable(Operation *from, Operation *to) {
 
 template <typename Op>
 static Operation *raiseWhole(AtenOp op, OpBuilder &builder) {
-  return Op::create(builder, op.getLoc(), op.getResultTypes(),
-                    op.getOperands(), op.getArgsAttr());
+  return Op::create(builder, op.getLoc(), op.getResultTypes(), op.getOperands(),
+                    op.getArgsAttr());
 }
 
 /// True if the product and its two factors have the rank of the callee.
@@ -36,11 +36,11 @@ static bool areMatrices(AtenOp op) {
 
 /// mm and bmm are (lhs, rhs), addmm and baddbmm are (bias, lhs, rhs).
 static Operation *raiseMatmul(AtenOp op, OpBuilder &builder) {
-  unsigned operands = llvm::StringSwitch<unsigned>(op.getCallee())
-                          .Cases({"aten.mm.default", "aten.bmm.default"}, 2)
-                          .Cases({"aten.addmm.default", "aten.baddbmm.default"},
-                                 3)
-                          .Default(0);
+  unsigned operands =
+      llvm::StringSwitch<unsigned>(op.getCallee())
+          .Cases({"aten.mm.default", "aten.bmm.default"}, 2)
+          .Cases({"aten.addmm.default", "aten.baddbmm.default"}, 3)
+          .Default(0);
   // beta and alpha scale the bias and the product: leave those forms alone.
   if (operands == 0 || op->getNumOperands() != operands || op.getArgs())
     return nullptr;
@@ -61,8 +61,8 @@ static Operation *raiseMatmul(AtenOp op, OpBuilder &builder) {
       elementType(lhs) != elementType(op->getResult(0)) || !areMatrices(op))
     return nullptr;
   Value bias = operands == 3 ? op->getOperand(0) : Value();
-  return MatmulOp::create(builder, op.getLoc(), op->getResult(0).getType(),
-                          lhs, rhs, bias,
+  return MatmulOp::create(builder, op.getLoc(), op->getResult(0).getType(), lhs,
+                          rhs, bias,
                           /*args=*/DictionaryAttr());
 }
 
@@ -113,8 +113,8 @@ private:
   }
 
   /// A user's narrowing that only the widening next to it reads is one meant
-  /// rounding. With ops between them, lowering would put a node elsewhere. Where
-  /// a reader narrows again, two of the three conversions can cancel.
+  /// rounding. With ops between them, lowering would put a node elsewhere.
+  /// Where a reader narrows again, two of the three conversions can cancel.
   static void raiseRounding(CastOp widening) {
     auto narrowing = widening.getInput().getDefiningOp<CastOp>();
     if (!narrowing || narrowing.getOrigin() != CastOrigin::user ||
@@ -132,8 +132,7 @@ private:
         TypeAttr::get(narrowing.getTo()), narrowing.getOriginAttr());
     copyDiscardable(widening, round);
     // mp-lower gives both conversions back, each as the node that it was.
-    round->setDiscardableAttr("mp.narrowing",
-                              LocationAttr(narrowing.getLoc()));
+    round->setDiscardableAttr("mp.narrowing", LocationAttr(narrowing.getLoc()));
     round->setDiscardableAttr("mp.widening_origin", widening.getOriginAttr());
     widening.replaceAllUsesWith(round.getOutput());
     widening.erase();

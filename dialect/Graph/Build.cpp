@@ -97,7 +97,8 @@ FailureOr<DictionaryAttr> ModuleBuilder::parseDictionary(StringRef text) {
 Location ModuleBuilder::parseSource(const Graph::Source &source) {
   Location loc = unknown;
   if (!source.file.empty())
-    loc = FileLineColLoc::get(builder.getContext(), source.file, source.line, 0);
+    loc =
+        FileLineColLoc::get(builder.getContext(), source.file, source.line, 0);
   if (!source.module.empty())
     loc = NameLoc::get(builder.getStringAttr(source.module), loc);
   return loc;

@@ -28,7 +28,8 @@ namespace {
 /// Walks the function once, in step with the graph's nodes.
 class EditReader {
 public:
-  EditReader(const Graph &graph, func::FuncOp func) : graph(graph), func(func) {}
+  EditReader(const Graph &graph, func::FuncOp func)
+      : graph(graph), func(func) {}
 
   Edits read();
 
@@ -85,7 +86,8 @@ void EditReader::keep(Operation *op, int32_t node) {
       std::string text;
       llvm::raw_string_ostream(text) << result.getType();
       auto found = llvm::find(graph.types, text);
-      it->second = found == graph.types.end() ? -1 : found - graph.types.begin();
+      it->second =
+          found == graph.types.end() ? -1 : found - graph.types.begin();
     }
     retyped |= it->second != graph.resultTypes[index];
   }

@@ -1,11 +1,12 @@
 //===- Graph.h - a traced graph as columns ---------------------*- C++ -*-===//
 //
 // The border between a framework's graph and a module. A graph goes in as
-// columns of integers over tables of texts, so that each distinct type, operator
-// and attribute is parsed once; what passes did comes back as a difference.
+// columns of integers over tables of texts, so that each distinct type,
+// operator and attribute is parsed once; what passes did comes back as a
+// difference.
 //
-// Values are numbered: the inputs first, then every result in node order. A node
-// is known by its number, which its location carries through all passes.
+// Values are numbered: the inputs first, then every result in node order. A
+// node is known by its number, which its location carries through all passes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +31,13 @@ struct Graph {
     int32_t line = 0;
   };
 
-  std::string name = "graph";         ///< symbol of the function
-  std::string attributes;             ///< dictionary text for the function
-  std::vector<std::string> targets;   ///< "aten.mm.default" or "mp.cast"
-  std::vector<std::string> types;     ///< "tensor<8x?xbf16>", "index"
-  std::vector<std::string> attrs;     ///< dictionary texts, "" for none
-  std::vector<Source> sources;        ///< places in the model
-  std::vector<int32_t> inputTypes;    ///< per input
+  std::string name = "graph";          ///< symbol of the function
+  std::string attributes;              ///< dictionary text for the function
+  std::vector<std::string> targets;    ///< "aten.mm.default" or "mp.cast"
+  std::vector<std::string> types;      ///< "tensor<8x?xbf16>", "index"
+  std::vector<std::string> attrs;      ///< dictionary texts, "" for none
+  std::vector<Source> sources;         ///< places in the model
+  std::vector<int32_t> inputTypes;     ///< per input
   std::vector<std::string> inputAttrs; ///< per input: dictionary text or ""
 
   std::vector<int32_t> target;     ///< per node

@@ -58,7 +58,8 @@ LogicalResult MatmulOp::verify() {
   Type lhs = getLhs().getType().getElementType();
   Type rhs = getRhs().getType().getElementType();
   if (lhs != rhs)
-    return emitOpError("operand element types differ: ") << lhs << " and " << rhs;
+    return emitOpError("operand element types differ: ")
+           << lhs << " and " << rhs;
   // matmul_c2: the result holds what the operands hold, or is as wide.
   Type out = getOutput().getType().getElementType();
   if (!isExactConversion(lhs, out))

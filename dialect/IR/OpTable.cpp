@@ -16,9 +16,8 @@ llvm::StringRef mlir::mp::stripOverload(llvm::StringRef callee) {
   if (rest.empty())
     return callee;
   size_t dot = rest.find('.');
-  return dot == llvm::StringRef::npos
-             ? callee
-             : callee.take_front(ns.size() + 1 + dot);
+  return dot == llvm::StringRef::npos ? callee
+                                      : callee.take_front(ns.size() + 1 + dot);
 }
 
 const OpRow *mlir::mp::lookupOpRow(llvm::StringRef callee) {

@@ -59,12 +59,11 @@ inline bool isViewKind(OpKind kind) {
 }
 
 inline bool isDataMovementKind(OpKind kind) {
-  return isViewKind(kind) || kind == OpKind::Movement ||
-         kind == OpKind::Gather;
+  return isViewKind(kind) || kind == OpKind::Movement || kind == OpKind::Gather;
 }
 
-/// True if the framework calls a library for the operation: operands and results
-/// are in memory, whatever is fused around it.
+/// True if the framework calls a library for the operation: operands and
+/// results are in memory, whatever is fused around it.
 inline bool isExternalKind(OpKind kind) {
   return kind == OpKind::Matmul || kind == OpKind::Convolution ||
          kind == OpKind::Attention;

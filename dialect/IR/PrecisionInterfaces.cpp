@@ -8,8 +8,9 @@ using namespace mlir::mp;
 
 #include "dialect/IR/PrecisionInterfaces.cpp.inc"
 
-/// True if only indices or only masks are among the operands that are no values.
-/// A mask and integers together are where(mask, x, integers): values again.
+/// True if only indices or only masks are among the operands that are no
+/// values. A mask and integers together are where(mask, x, integers): values
+/// again.
 static bool choosesElements(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   if (!precision || precision.getOpKind() != OpKind::Gather)

@@ -17,7 +17,8 @@ namespace mlir::mp {
 class CastIndex;
 
 /// A pattern that records what it does.
-template <typename Op> struct LoggedPattern : OpRewritePattern<Op> {
+template <typename Op>
+struct LoggedPattern : OpRewritePattern<Op> {
   LoggedPattern(MLIRContext *context, RewriteLog &log)
       : OpRewritePattern<Op>(context), log(log) {}
 
@@ -65,7 +66,8 @@ bool wouldAlias(Value from, Value to);
 /// element, a filler of pad or masked_fill, is a value of `elementType`.
 bool hasExactFillers(Operation *op, Type elementType);
 
-/// True if an argument names a dtype, so that operands do not decide the result.
+/// True if an argument names a dtype, so that operands do not decide the
+/// result.
 bool namesDtype(Operation *op);
 
 /// The type that a reader would get of `op` computed in `elementType`; `op` has

@@ -85,7 +85,8 @@ static bool isIntegerValueOf(const llvm::APInt &value, FloatType type) {
 static bool refersToTensor(Operation *op, StringRef reference) {
   unsigned k = 0;
   return reference.consume_front("%") && !reference.getAsInteger(10, k) &&
-         k < op->getNumOperands() && isa<TensorType>(op->getOperand(k).getType());
+         k < op->getNumOperands() &&
+         isa<TensorType>(op->getOperand(k).getType());
 }
 
 bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
@@ -94,9 +95,8 @@ bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
   if (!args || !type)
     return type != nullptr;
   bool exact = true;
-  args.walk([&](FloatAttr filler) {
-    exact &= isValueOf(filler.getValue(), type);
-  });
+  args.walk(
+      [&](FloatAttr filler) { exact &= isValueOf(filler.getValue(), type); });
   // Other integers are sizes, dimensions and positions.
   for (StringRef name : {"value", "other", "self", "fill_value"}) {
     Attribute filler = args.get(name);
@@ -112,9 +112,8 @@ bool mlir::mp::namesDtype(Operation *op) {
   auto args = op->getAttrOfType<DictionaryAttr>("args");
   if (!args)
     return false;
-  return llvm::any_of(args, [](NamedAttribute attr) {
-    return isa<TypeAttr>(attr.getValue());
-  });
+  return llvm::any_of(
+      args, [](NamedAttribute attr) { return isa<TypeAttr>(attr.getValue()); });
 }
 
 RankedTensorType mlir::mp::resultIn(Operation *op, Type elementType) {

@@ -119,8 +119,7 @@ struct DropAutocastRounding : LoggedPattern<CastOp> {
     if (failed(mayDrop(op, widenings, rewriter)))
       return failure();
     if (!log.apply(Rule::DropAutocastRounding, op,
-                   describe(op) + " of " +
-                       stringifyCastOrigin(op.getOrigin()) +
+                   describe(op) + " of " + stringifyCastOrigin(op.getOrigin()) +
                        " is widened again by every reader"))
       return limitReached(op, rewriter);
     for (CastOp widening : widenings)

@@ -52,8 +52,8 @@ struct FoldExactRoundTrip : LoggedPattern<CastOp> {
   }
 
 private:
-  /// The user's rounding found its value rounded already: whoever asked for that
-  /// rounding, it is now the user's too, and nobody may drop it.
+  /// The user's rounding found its value rounded already: whoever asked for
+  /// that rounding, it is now the user's too, and nobody may drop it.
   static void keepForUser(Value value, PatternRewriter &rewriter) {
     SmallVector<Value> pending = {value};
     llvm::SmallPtrSet<Operation *, 8> seen;
@@ -128,6 +128,5 @@ struct MergeAfterExact : LoggedPattern<CastOp> {
 void mlir::mp::populateFoldCastPatterns(RewritePatternSet &patterns,
                                         RewriteLog &log) {
   patterns.add<FoldSameType, FoldExactRoundTrip, FoldExactRounding,
-               MergeAfterExact>(
-      patterns.getContext(), log);
+               MergeAfterExact>(patterns.getContext(), log);
 }

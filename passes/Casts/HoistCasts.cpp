@@ -59,9 +59,10 @@ static bool growsUnderHoist(Operation *moved, unsigned operand) {
 
 namespace {
 
-/// cast(move(x) : A to B) -> move(cast(x : A to B)), where move copies or renames
-/// elements or changes their signs: rounding each first gives the same bits. Also
-/// over min, max and relu of values that B holds, which are not rounded at all.
+/// cast(move(x) : A to B) -> move(cast(x : A to B)), where move copies or
+/// renames elements or changes their signs: rounding each first gives the same
+/// bits. Also over min, max and relu of values that B holds, which are not
+/// rounded at all.
 struct HoistNarrowing : LoggedPattern<CastOp> {
   HoistNarrowing(MLIRContext *context, RewriteLog &log, const CastIndex &index)
       : LoggedPattern(context, log), index(index) {}
@@ -148,7 +149,8 @@ private:
     CastOp equal = index.find(narrow->getOperand(i), op.getTo(), op);
     if (equal && equal->isBeforeInBlock(narrow) &&
         !wouldAlias(op.getOutput(), equal.getOutput())) {
-      // It has lost a competitor: visit it again. What the user wrote stays his.
+      // It has lost a competitor: visit it again. What the user wrote stays
+      // his.
       rewriter.modifyOpInPlace(equal, [&] {
         if (op.getOrigin() == CastOrigin::user)
           equal.setOriginAttr(op.getOriginAttr());

@@ -1,7 +1,7 @@
 //===- ShareCasts.cpp - one conversion for all readers --------------------===//
 //
-// Only within a phase: a conversion shared by forward and backward would have to
-// be kept from one to the other, also where its source is alive anyway.
+// Only within a phase: a conversion shared by forward and backward would have
+// to be kept from one to the other, also where its source is alive anyway.
 //
 //===----------------------------------------------------------------------===//
 

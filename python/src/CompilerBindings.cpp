@@ -80,8 +80,7 @@ public:
     auto result = std::make_unique<PyModule>();
     result->graph = std::move(graph);
     result->checked([&] {
-      result->module =
-          mp::buildModule(result->graph, result->context.get());
+      result->module = mp::buildModule(result->graph, result->context.get());
       return bool(result->module);
     });
     return result;
@@ -139,7 +138,8 @@ public:
 
 private:
   /// Runs `work` without the GIL; a failure becomes ValueError.
-  template <typename Work> void checked(Work work) {
+  template <typename Work>
+  void checked(Work work) {
     std::string text;
     bool ok;
     {
@@ -176,15 +176,15 @@ void mlir::mp::python::bindCompiler(py::module_ &m) {
       .def_static(
           "from_graph",
           [](const py::list &inputs, const py::list &nodes,
-             const py::list &outputs, const py::list &sources,
-             std::string name, std::string attributes) {
-            return PyModule::fromGraph(
-                graphFromPython(inputs, nodes, outputs, sources,
-                                std::move(name), std::move(attributes)));
+             const py::list &outputs, const py::list &sources, std::string name,
+             std::string attributes) {
+            return PyModule::fromGraph(graphFromPython(inputs, nodes, outputs,
+                                                       sources, std::move(name),
+                                                       std::move(attributes)));
           },
-          py::arg("inputs"), py::arg("nodes"), py::arg("outputs"), py::kw_only(),
-          py::arg("sources") = py::list(), py::arg("name") = "joint",
-          py::arg("attributes") = "")
+          py::arg("inputs"), py::arg("nodes"), py::arg("outputs"),
+          py::kw_only(), py::arg("sources") = py::list(),
+          py::arg("name") = "joint", py::arg("attributes") = "")
       .def("run", &PyModule::run, py::arg("pipeline"), py::arg("verify") = true)
       .def("edits", &PyModule::edits)
       .def("rewrites", &PyModule::rewrites)

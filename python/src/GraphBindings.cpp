@@ -55,12 +55,9 @@ static void addNode(Graph &graph, py::handle handle, Interner &targets,
   graph.source.push_back(source);
 }
 
-Graph mlir::mp::python::graphFromPython(const py::list &inputs,
-                                        const py::list &nodes,
-                                        const py::list &outputs,
-                                        const py::list &sources,
-                                        std::string name,
-                                        std::string attributes) {
+Graph mlir::mp::python::graphFromPython(
+    const py::list &inputs, const py::list &nodes, const py::list &outputs,
+    const py::list &sources, std::string name, std::string attributes) {
   Graph graph;
   graph.name = std::move(name);
   graph.attributes = std::move(attributes);
@@ -86,7 +83,8 @@ Graph mlir::mp::python::graphFromPython(const py::list &inputs,
   return graph;
 }
 
-template <typename T> static std::string printed(T value) {
+template <typename T>
+static std::string printed(T value) {
   std::string text;
   llvm::raw_string_ostream(text) << value;
   return text;
@@ -97,8 +95,8 @@ static py::dict addedToPython(const Edits::Added &added) {
   d["before"] = added.before;
   d["like"] = added.like;
   llvm::StringRef callee = frameworkCallee(added.op);
-  d["op"] = callee.empty() ? added.op->getName().getStringRef().str()
-                           : callee.str();
+  d["op"] =
+      callee.empty() ? added.op->getName().getStringRef().str() : callee.str();
   d["dtype"] = py::none();
   d["origin"] = py::none();
   if (auto cast = dyn_cast<CastOp>(added.op)) {
@@ -146,8 +144,7 @@ static py::object attributeToPython(Attribute attr) {
 py::list mlir::mp::python::rewritesToPython(ModuleOp module) {
   py::list rewrites;
   for (auto func : module.getOps<func::FuncOp>()) {
-    auto record =
-        func->getAttrOfType<ArrayAttr>(MPDialect::kRewritesAttrName);
+    auto record = func->getAttrOfType<ArrayAttr>(MPDialect::kRewritesAttrName);
     if (!record)
       continue;
     for (auto entry : record.getAsRange<DictionaryAttr>()) {
