@@ -181,9 +181,16 @@ class _Parser:
             self.skip(",")
 
 
+_ESCAPE = re.compile(rb'\\(?:([\\"])|([0-9A-Fa-f]{2}))')
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    return match.group(1) or bytes([int(match.group(2), 16)])
+
+
 def _scalar(word: str) -> Any:
     if word.startswith('"'):
-        return re.sub(r"\\([0-9A-Fa-f]{2})", lambda m: chr(int(m.group(1), 16)), word[1:-1])
+        return _ESCAPE.sub(_unescape, word[1:-1].encode()).decode()
     if word in ("true", "false", "unit"):
         return {"true": True, "false": False, "unit": None}[word]
     if word in DTYPE_OF_TEXT:
