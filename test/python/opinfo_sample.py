@@ -14,9 +14,11 @@ SAMPLE = (
 # to fail: an entry that starts to pass must go.
 XFAILS: dict[tuple[str, str], str] = {}
 
-# Allowed to differ from Inductor in bits, because an explicit conversion inside keeps its
-# rounding, which Inductor by default drops: then our error against fp64 must not exceed it.
-ROUNDED: dict[str, str] = {}
+# May differ from Inductor in bits, because a decomposition narrows and widens again: we keep
+# that rounding, as eager does. The result must equal Inductor's under emulate_precision_casts.
+ROUNDED: dict[str, str] = {
+    "nn.functional.layer_norm": "mean and deviation are half on the CPU, also when recomputed",
+}
 
 # Operators of aten, as traced for op_db's samples, without a row in the operator table.
 MAX_WITHOUT_RULE = 400
