@@ -24,15 +24,16 @@ struct EliminateCasts : mp::impl::EliminateCastsBase<EliminateCasts> {
     // Sharing two conversions can leave one reader where there were two, which
     // lets a pattern match; patterns can make two conversions equal.
     shareCasts(getOperation(), log);
+    int64_t before;
     do {
+      // A record of what could not be done is about the result, not about a
+      // state on the way: only that of the last round, which changes nothing.
+      log.forgetMisses();
+      before = log.numApplied();
       if (failed(applyPatterns(log)))
         return signalPassFailure();
-    } while (shareCasts(getOperation(), log));
-    // A record of what could not be done is about the result, not about a state
-    // on the way: the last visit changes nothing and finds the same each time.
-    log.forgetMisses();
-    if (failed(applyPatterns(log)))
-      return signalPassFailure();
+      shareCasts(getOperation(), log);
+    } while (log.numApplied() != before);
     log.commit();
     if (log.numApplied() == 0)
       markAllAnalysesPreserved();
