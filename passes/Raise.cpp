@@ -68,7 +68,7 @@ static Operation *raiseMatmul(AtenOp op, OpBuilder &builder) {
 
 static Operation *raised(AtenOp op, OpBuilder &builder) {
 #define MP_RAISED_OP(CLASS, CALLEE, RESULTS)                                   \
-  if (op.getCallee() == CALLEE && op->getNumResults() == RESULTS)              \
+  if (op.getCallee() == (CALLEE) && op->getNumResults() == (RESULTS))          \
     return raiseWhole<CLASS>(op, builder);
 #include "dialect/IR/RaisedOps.def"
   return raiseMatmul(op, builder);

@@ -117,7 +117,7 @@ static void limitThisProcess(size_t size) {
   setrlimit(RLIMIT_CORE, &none);
   // Faults are expected: no handler shall describe them.
   for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL})
-    std::signal(signal, SIG_DFL);
+    (void)std::signal(signal, SIG_DFL);
 }
 
 /// The child's part: writes the module as text after an 'M', or the error after
