@@ -77,14 +77,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/dev.sh lint", description=__doc__)
     parser.add_argument("--build", type=Path, required=True, help="build folder")
     parser.add_argument("--jobs", type=int, default=1, help="parallel clang-tidy processes")
+    parser.add_argument("--no-tidy", action="store_true", help="leave clang-tidy out")
     parser.add_argument("--fix", action="store_true", help="repair formatting first")
     arguments = parser.parse_args()
     if arguments.fix:
         _clang_format("-i")
         _module("ruff", "check", "--quiet", "--fix")
         _module("ruff", "format", "--quiet")
+    steps = _steps((ROOT / arguments.build).resolve(), arguments.jobs)
+    if arguments.no_tidy:
+        del steps["clang-tidy"]
     bad = 0
-    for name, step in _steps((ROOT / arguments.build).resolve(), arguments.jobs).items():
+    for name, step in steps.items():
         start = time.monotonic()
         findings = step()
         state = "FAILED" if findings else "ok"
