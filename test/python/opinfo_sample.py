@@ -20,5 +20,6 @@ ROUNDED: dict[str, str] = {
     "nn.functional.layer_norm": "mean and deviation are half on the CPU, also when recomputed",
 }
 
-# Operators of aten, as traced for op_db's samples, without a row in the operator table.
-MAX_WITHOUT_RULE = 400
+# Operators, as traced for op_db's samples in fp32, without a row in the operator table.
+# Conversions are not counted: they are `mp.cast` and need no row.
+MAX_WITHOUT_RULE = 140
