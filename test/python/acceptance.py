@@ -20,6 +20,7 @@ BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
 ULP = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
 """Half the distance between neighbours, relative to the value: the unit roundoff."""
 
+_bundles = tempfile.TemporaryDirectory(prefix="mpopt-bundles-")  # gone when Python ends
 _CAST = re.compile(r"= mp\.cast %\S+ origin\((\w+)\).*: tensor<([^>]*)> to tensor<([^>]*)>")
 
 
@@ -187,7 +188,7 @@ def compiled(
 
 def read_bundle(path: Path) -> Graph:
     """A bundle, with its files copied out of the way of the caller's clean-up."""
-    kept = Path(tempfile.mkdtemp(prefix="mpopt-bundle-"))
+    kept = Path(tempfile.mkdtemp(prefix="bundle-", dir=_bundles.name))
     for file in path.iterdir():
         (kept / file.name).write_bytes(file.read_bytes())
     records = json.loads((kept / "rewrites.json").read_text())
