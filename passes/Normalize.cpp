@@ -4,7 +4,6 @@
 #include "dialect/IR/MPOps.h"
 #include "passes/Passes.h"
 #include "passes/Promotion.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace mlir::mp {
 #define GEN_PASS_DEF_NORMALIZE
@@ -13,14 +12,6 @@ namespace mlir::mp {
 
 using namespace mlir;
 using namespace mlir::mp;
-
-static bool isConversion(AtenOp op) {
-  return llvm::StringSwitch<bool>(op.getCallee())
-      .Cases({"aten.to.dtype", "aten._to_copy.default", "aten.type_as.default",
-              "prims.convert_element_type.default"},
-             true)
-      .Default(false);
-}
 
 /// True if the operator only converts: no other device, layout or memory
 /// format, and no copy that somebody asked for.
@@ -65,8 +56,9 @@ private:
   }
 
   void normalize(AtenOp op) {
-    if (!isConversion(op) || !onlyConverts(op) || op.getEffects() ||
-        op->getNumOperands() == 0 || op->getNumResults() != 1)
+    if (!isConversionTarget(op.getCallee()) || !onlyConverts(op) ||
+        op.getEffects() || op->getNumOperands() == 0 ||
+        op->getNumResults() != 1)
       return;
     auto from = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
     auto to = dyn_cast<RankedTensorType>(op->getResult(0).getType());

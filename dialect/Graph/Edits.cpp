@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-static bool isConversion(StringRef target) {
+bool mlir::mp::isConversionTarget(StringRef target) {
   return llvm::StringSwitch<bool>(target)
       .Cases({"prims.convert_element_type.default", "aten._to_copy.default",
               "aten.to.dtype", "aten.type_as.default", "mp.cast"},
@@ -18,7 +18,7 @@ static bool isConversion(StringRef target) {
 
 bool mlir::mp::standsFor(Operation *op, StringRef target) {
   if (isa<CastOp>(op))
-    return isConversion(target);
+    return isConversionTarget(target);
   if (StringRef callee = frameworkCallee(op); !callee.empty())
     return callee == target;
   return op->getName().getStringRef() == target;

@@ -102,6 +102,10 @@ int32_t stemOf(Location loc);
 /// The module path ("layers.0.norm") in `loc`, or empty.
 llvm::StringRef modulePathOf(Location loc);
 
+/// True if `target` is one of the framework's spellings of a dtype conversion,
+/// or mp.cast.
+bool isConversionTarget(llvm::StringRef target);
+
 /// True if `op` does what the framework's operator `target` does on the same
 /// operands: mp.cast stands for each spelling of a conversion.
 bool standsFor(Operation *op, llvm::StringRef target);
