@@ -24,24 +24,3 @@ def _fresh_dynamo():
     torch.manual_seed(0)
     yield
     torch._dynamo.reset()
-
-
-# Each compiles many models, which takes longer than all other tests together:
-# they run with `tools/dev.sh test-ops`.
-_COMPILES_MUCH = {
-    "test_backend",
-    "test_bench",
-    "test_capture",
-    "test_cases_casts",
-    "test_cases_roundings",
-    "test_cases_semantics",
-    "test_families",
-    "test_opinfo",
-}
-
-
-def pytest_collection_modifyitems(items):
-    """Mark the tests of the modules above as slow."""
-    for item in items:
-        if item.path.stem in _COMPILES_MUCH:
-            item.add_marker(pytest.mark.slow)

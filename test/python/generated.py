@@ -14,15 +14,26 @@ from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.utils import run_and_get_code
 
 _HASH = re.compile(r"\bc[a-z0-9]{51}\b|\b[0-9a-f]{40,}\b")
+# Names that Inductor numbers. No other name is touched: renaming `sin` and `cos`, or two
+# dtypes, would make different code equal.
+_NUMBERED = r"\w+_\d+|(?:arg|buf|ks|s|tmp|u)\d\w*|cpp_fused\w*"
+_ARGUMENTS = re.compile(r"(?m)^\s*([\w, ]+?),? = args$")
 
 
 def normalized(code: str) -> str:
-    """`code` without comments and hashes, and with names numbered by first use."""
+    """`code` without comments and hashes, and with Inductor's own names numbered by first use."""
     code = re.sub(r"(?m)(#(?!include|pragma).*|//.*)$", "", _HASH.sub("H", code))
+    # Arguments are called like the operators that made them: those names only where they
+    # are no function.
+    given = {name for line in _ARGUMENTS.findall(code) for name in re.findall(r"\w+", line)}
+    invented = "|".join([*sorted(given, key=len, reverse=True), _NUMBERED])
     names: dict[str, str] = {}
     code = re.sub(
-        r"\b[A-Za-z_]\w*\b", lambda m: names.setdefault(m.group(), f"v{len(names)}"), code
+        rf"(?<![\w.:])(?:{invented})\b(?!\()",
+        lambda m: names.setdefault(m.group(), f"v{len(names)}"),
+        code,
     )
+    code = re.sub(r"\bcpp_fused\w*", lambda m: names.setdefault(m.group(), f"v{len(names)}"), code)
     return "\n".join(line.rstrip() for line in code.splitlines() if line.strip())
 
 

@@ -49,5 +49,10 @@ def test_comparison_sees_a_difference():
 
     assert scaled(2) == scaled(2)
     assert scaled(2) != scaled(3)
-    assert normalized("a = b + a") == normalized("x = y + x")
-    assert normalized("a = b + a") != normalized("a = b + b")
+    assert normalized("mul_1 = buf2 + mul_1") == normalized("mul_4 = buf0 + mul_4")
+    assert normalized("mul_1 = buf2 + mul_1") != normalized("mul_4 = buf0 + buf0")
+    assert normalized("log, mul = args\nf(log, x.log())") == normalized(
+        "log_2, mul_3 = args\nf(log_2, x.log())"
+    )
+    assert normalized("tmp1 = tmp0.sin()") != normalized("tmp1 = tmp0.cos()")
+    assert normalized("bfloat16 x") != normalized("float x")
