@@ -109,6 +109,48 @@ static bool isFusible(Operation *op) {
          (isFusibleKind(precision.getOpKind()) || isa<CastOp, RoundOp>(op));
 }
 
+/// The view before `value` that leaves elements out; null if all are there.
+static Operation *shrinkingView(Value value) {
+  for (unsigned views = 0; views != kMaxViews; ++views) {
+    auto op = value.getDefiningOp<PrecisionOpInterface>();
+    if (!op || !op.isView() || op->getNumOperands() == 0)
+      return nullptr;
+    auto before = staticNumElements(op->getOperand(0).getType());
+    auto after = staticNumElements(value.getType());
+    if (before && after && *after < *before)
+      return op;
+    value = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+/// "an input of the graph", "the result of aten.mm.default".
+static std::string describeSource(Value value) {
+  Operation *producer = throughViews(value).getDefiningOp();
+  return producer ? "the result of " + nameOf(producer)
+                  : std::string("an input of the graph");
+}
+
+/// Which kernel the conversion can be part of, or why it has one of its own.
+static std::string placeOf(CastOp cast, Operation *reader) {
+  Operation *producer = throughViews(cast.getInput()).getDefiningOp();
+  Operation *part = shrinkingView(cast.getInput());
+  // Other conversions are part of some kernel themselves: name a real one.
+  bool joinsProducer = isFusible(producer) && !isa<CastOp>(producer);
+  if (joinsProducer && !part)
+    return "; fits into the kernel of " + nameOf(producer);
+  if (isFusible(reader) && !isa<CastOp>(reader))
+    return "; fits into the kernel of " + nameOf(reader);
+  if (joinsProducer)
+    return "; stands alone: " + nameOf(part) +
+           " leaves out elements that the kernel of " + nameOf(producer) +
+           " would convert for nobody";
+  if (isFusible(producer) || isFusible(reader))
+    return "";
+  return "; stands alone: it converts " + describeSource(cast.getInput()) +
+         ", and no generated kernel is next to it";
+}
+
 std::string mlir::mp::reasonToKeep(CastOp cast) {
   std::string why =
       (stringifyCastOrigin(cast.getOrigin()) + " asked for " + describe(cast))
@@ -121,14 +163,8 @@ std::string mlir::mp::reasonToKeep(CastOp cast) {
   if (isNarrowing(cast) && cast.getOrigin() == CastOrigin::user)
     why += "; a rounding that the user wrote is never dropped";
   else if (isNarrowing(cast))
-    why += "; a reader sees the half value";
+    why += "; the contract keeps the half value that a reader sees";
   else
     why += "; exact, changes no value";
-  Operation *producer = throughViews(cast.getInput()).getDefiningOp();
-  // Other conversions are part of some kernel themselves: name a real one.
-  if (isFusible(producer) && !isa<CastOp>(producer))
-    why += "; inside the kernel of " + nameOf(producer);
-  else if (isFusible(reader) && !isa<CastOp>(reader))
-    why += "; inside the kernel of " + nameOf(reader);
-  return why;
+  return why + placeOf(cast, reader);
 }

@@ -3,6 +3,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Casts/CastIndex.h"
 #include "passes/Casts/CastPatterns.h"
+#include "passes/Casts/ValueNumbers.h"
 #include "passes/Passes.h"
 
 namespace mlir::mp {
@@ -44,10 +45,11 @@ private:
     RewritePatternSet patterns(&getContext());
     populateFoldCastPatterns(patterns, log);
     CastIndex index(getOperation());
+    ValueNumbers numbers(getOperation(), &index);
     populateHoistCastPatterns(patterns, log, index);
     populateSinkCastPatterns(patterns, log);
     if (numerics == Numerics::Precise) {
-      populateDropRoundingPatterns(patterns, log);
+      populateDropRoundingPatterns(patterns, log, numbers);
       populateMatmulOperandPatterns(patterns, log);
     }
     // Folding would change casts behind the log's back.
@@ -55,7 +57,7 @@ private:
     config.enableFolding(false)
         .enableConstantCSE(false)
         .setUseTopDownTraversal()
-        .setListener(&index)
+        .setListener(&numbers)
         .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     return applyPatternsGreedily(getOperation(), std::move(patterns), config);
   }

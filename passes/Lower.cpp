@@ -35,13 +35,6 @@ static DictionaryAttr frameworkArgs(Operation *op, StringRef callee) {
       builder.getNamedAttr("out_dtype", TypeAttr::get(type)));
 }
 
-static void copyDiscardable(Operation *from, Operation *to) {
-  for (NamedAttribute attr : from->getDiscardableAttrs())
-    if (!attr.getName().strref().starts_with("mp.narrowing") &&
-        attr.getName() != "mp.widening_origin")
-      to->setDiscardableAttr(attr.getName(), attr.getValue());
-}
-
 namespace {
 struct Lower : mp::impl::LowerBase<Lower> {
   void runOnOperation() override {
@@ -79,23 +72,21 @@ private:
         AtenOp::create(builder, op->getLoc(), op->getResultTypes(), callee,
                        frameworkOperands(op), frameworkArgs(op, callee),
                        /*effects=*/false);
-    copyDiscardable(op, aten);
+    aten->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op->replaceAllUsesWith(aten);
     op->erase();
   }
 
   static void lowerRounding(RoundOp op) {
     OpBuilder builder(op);
-    auto where = op->getAttrOfType<LocationAttr>("mp.narrowing");
-    auto origin = op->getAttrOfType<CastOriginAttr>("mp.widening_origin");
-    auto narrowing = CastOp::create(
-        builder, where ? Location(where) : derivedLocation(op.getLoc()),
-        op.getInput(), op.getFormat(), op.getOrigin());
+    auto narrowing =
+        CastOp::create(builder, derivedLocation(op.getLoc()), op.getInput(),
+                       op.getFormat(), op.getOrigin());
     auto widening = CastOp::create(builder, op.getLoc(), narrowing.getOutput(),
                                    op.getOutput().getType().getElementType(),
-                                   origin ? origin.getValue() : op.getOrigin());
-    copyDiscardable(op, narrowing);
-    copyDiscardable(op, widening);
+                                   op.getOrigin());
+    for (CastOp cast : {narrowing, widening})
+      cast->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op.replaceAllUsesWith(widening.getOutput());
     op.erase();
   }

@@ -44,8 +44,8 @@ def Raise : Pass<"mp-raise", "::mlir::func::FuncOp"> {
 def Lower : Pass<"mp-lower", "::mlir::func::FuncOp"> {
   let summary = "Turn raised ops back into framework operators";
   let description = [{
-    The inverse of `mp-raise`. `mp.round` becomes the narrowing and widening
-    conversions that it stands for, and a widening that an operator does by
+    The inverse of `mp-raise`. `mp.round` becomes the narrowing and the widening
+    that it stands for, and a widening that an operator does by
     itself becomes implicit again.
 
     Example: test/Passes/Examples/lower.mlir
@@ -78,15 +78,18 @@ def PlaceStores : Pass<"mp-place-stores", "::mlir::func::FuncOp"> {
   let summary = "Store a narrowed value where it is computed";
   let description = [{
     A narrowing whose source is also kept wide, and which a matrix product, a
-    convolution or an attention reads through a reshape, is stored in its
-    producer's shape (`mp.materialize`). A fuser then computes it in the kernel
-    that writes the source: no kernel that only converts is left. It runs on
-    the graph that the fuser gets, one phase at a time. No value changes.
+    convolution or an attention reads through views, is stored in the shape of
+    that source (`mp.materialize`); views before the narrowing then come after
+    it. A fuser computes it in the kernel that writes the source: no kernel that
+    only converts is left. It runs on the graph that the fuser gets, one phase
+    at a time. No value changes.
 
-    Left alone: weights and other arguments, for they have no producer to join;
-    tensors of at most `min-elements`; dynamic shapes; a source without another
-    reader, which the fuser computes inside the conversion already; a narrowing
-    with a reader in its own shape, which is stored in it anyway.
+    Left alone: weights and other arguments, and results of library calls, for
+    they have no kernel to join; tensors of at most `min-elements`; dynamic
+    shapes; a source without another reader, which the fuser computes inside the
+    conversion already; a narrowing with a reader in its own shape, which is
+    stored in it anyway; a permuted source that only convolutions or attentions
+    read, for they would copy it first.
 
     Example: test/Passes/Examples/place-stores.mlir
   }];

@@ -13,11 +13,6 @@ namespace mlir::mp {
 using namespace mlir;
 using namespace mlir::mp;
 
-static void copyDiscardable(Operation *from, Operation *to) {
-  for (NamedAttribute attr : from->getDiscardableAttrs())
-    to->setDiscardableAttr(attr.getName(), attr.getValue());
-}
-
 template <typename Op>
 static Operation *raiseWhole(AtenOp op, OpBuilder &builder) {
   return Op::create(builder, op.getLoc(), op.getResultTypes(), op.getOperands(),
@@ -80,9 +75,6 @@ struct Raise : mp::impl::RaiseBase<Raise> {
     for (AtenOp op :
          llvm::make_early_inc_range(getOperation().getOps<AtenOp>()))
       raiseOperator(op);
-    for (CastOp op :
-         llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
-      raiseRounding(op);
   }
 
 private:
@@ -93,50 +85,9 @@ private:
     Operation *raisedOp = raised(op, builder);
     if (!raisedOp)
       return;
-    copyDiscardable(op, raisedOp);
+    raisedOp->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op->replaceAllUsesWith(raisedOp);
     op->erase();
-  }
-
-  /// True if `value`, perhaps seen through a view, is narrowed to `type` again.
-  static bool isNarrowedAgain(Value value, Type type) {
-    return llvm::any_of(value.getUsers(), [&](Operation *user) {
-      if (auto cast = dyn_cast<CastOp>(user))
-        return cast.getTo() == type;
-      auto precision = dyn_cast<PrecisionOpInterface>(user);
-      return precision && precision.isView() &&
-             llvm::any_of(user->getUsers(), [&](Operation *reader) {
-               auto cast = dyn_cast<CastOp>(reader);
-               return cast && cast.getTo() == type;
-             });
-    });
-  }
-
-  /// A user's narrowing that only the widening next to it reads is one meant
-  /// rounding. With ops between them, lowering would put a node elsewhere.
-  /// Where a reader narrows again, two of the three conversions can cancel.
-  static void raiseRounding(CastOp widening) {
-    auto narrowing = widening.getInput().getDefiningOp<CastOp>();
-    if (!narrowing || narrowing.getOrigin() != CastOrigin::user ||
-        !narrowing->hasOneUse() || narrowing.isExact() ||
-        narrowing.getInput().getType() != widening.getType() ||
-        !isExactConversion(narrowing.getTo(), widening.getTo()) ||
-        narrowing->getNextNode() != widening ||
-        narrowing->getDiscardableAttrDictionary() !=
-            widening->getDiscardableAttrDictionary() ||
-        isNarrowedAgain(widening.getOutput(), narrowing.getTo()))
-      return;
-    OpBuilder builder(widening);
-    auto round = RoundOp::create(
-        builder, widening.getLoc(), widening.getType(), narrowing.getInput(),
-        TypeAttr::get(narrowing.getTo()), narrowing.getOriginAttr());
-    copyDiscardable(widening, round);
-    // mp-lower gives both conversions back, each as the node that it was.
-    round->setDiscardableAttr("mp.narrowing", LocationAttr(narrowing.getLoc()));
-    round->setDiscardableAttr("mp.widening_origin", widening.getOriginAttr());
-    widening.replaceAllUsesWith(round.getOutput());
-    widening.erase();
-    narrowing.erase();
   }
 };
 } // namespace

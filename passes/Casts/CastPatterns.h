@@ -15,6 +15,7 @@
 namespace mlir::mp {
 
 class CastIndex;
+class ValueNumbers;
 
 /// A pattern that records what it does.
 template <typename Op>
@@ -39,7 +40,8 @@ void populateSinkCastPatterns(RewritePatternSet &patterns, RewriteLog &log);
 bool shareCasts(func::FuncOp func, RewriteLog &log);
 
 // Contract precise.
-void populateDropRoundingPatterns(RewritePatternSet &patterns, RewriteLog &log);
+void populateDropRoundingPatterns(RewritePatternSet &patterns, RewriteLog &log,
+                                  ValueNumbers &numbers);
 void populateMatmulOperandPatterns(RewritePatternSet &patterns,
                                    RewriteLog &log);
 
@@ -52,6 +54,14 @@ bool isNarrowing(CastOp cast);
 
 /// True for a conversion between float types that changes no value.
 bool isWidening(CastOp cast);
+
+/// The format that a conversion between floats, also one that copies, or a
+/// rounding leaves values in; null for other operations.
+Type roundedFormat(Operation *op);
+
+/// True if `mp.round` has rounded the operand to a format that `narrowing`
+/// holds, so that it changes no value.
+bool isRoundedAlready(CastOp narrowing);
 
 /// True if both belong to forward or both to backward, and to one checkpointed
 /// region. Across that border a rewrite could keep more bytes for backward, or

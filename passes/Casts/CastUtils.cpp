@@ -14,6 +14,19 @@ bool mlir::mp::isNarrowing(CastOp cast) {
   return isBetweenFloats(cast) && !cast.isExact();
 }
 
+Type mlir::mp::roundedFormat(Operation *op) {
+  if (auto cast = dyn_cast<CastOp>(op))
+    return isa<FloatType>(cast.getTo()) ? cast.getTo() : Type();
+  if (auto round = dyn_cast<RoundOp>(op))
+    return round.getFormat();
+  return {};
+}
+
+bool mlir::mp::isRoundedAlready(CastOp narrowing) {
+  auto round = narrowing.getInput().getDefiningOp<RoundOp>();
+  return round && isExactConversion(round.getFormat(), narrowing.getTo());
+}
+
 bool mlir::mp::isWidening(CastOp cast) {
   return isBetweenFloats(cast) && cast.isExact() &&
          cast.getFrom() != cast.getTo();

@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Casts/CastPatterns.h"
+#include "passes/Casts/ValueNumbers.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -9,16 +10,6 @@ using namespace mlir::mp;
 
 /// Movement chains are short; more operators are not worth the search.
 static constexpr unsigned kMaxMoved = 64;
-
-/// The format that a conversion or rounding between floats rounds to; null for
-/// other operations.
-static Type roundedFormat(Operation *op) {
-  if (auto cast = dyn_cast<CastOp>(op))
-    return isNarrowing(cast) || isWidening(cast) ? cast.getTo() : Type();
-  if (auto round = dyn_cast<RoundOp>(op))
-    return round.getFormat();
-  return {};
-}
 
 /// True if a reader that can tell a value rounded to `format` from an unrounded
 /// one is reached from `value` through operators that pass its elements on. A
@@ -50,15 +41,6 @@ static bool isObserved(Value value, Type format) {
   return false;
 }
 
-/// True if the same value is rounded to the same format once more, for another
-/// phase: its readers would go on seeing the rounded value.
-static bool isRoundedTwice(CastOp narrowing) {
-  return llvm::any_of(narrowing.getInput().getUsers(), [&](Operation *user) {
-    auto other = dyn_cast<CastOp>(user);
-    return other && other != narrowing && other.getTo() == narrowing.getTo();
-  });
-}
-
 static bool isLater(Operation *op, CastOp than) {
   return !isa<func::ReturnOp>(op) && !inSamePhase(op, than);
 }
@@ -73,8 +55,9 @@ static bool isKeptFor(Value value, CastOp narrowing) {
       if (isLater(user, narrowing) || seen.size() > kMaxMoved)
         return true;
       auto reader = dyn_cast<PrecisionOpInterface>(user);
-      if (reader && (reader.isView() || isFusibleKind(reader.getOpKind())) &&
-          seen.insert(user).second)
+      bool isPassedOn = reader && (reader.isView() || isa<CastOp>(user) ||
+                                   isFusibleKind(reader.getOpKind()));
+      if (isPassedOn && seen.insert(user).second)
         pending.append(user->result_begin(), user->result_end());
     }
   }
@@ -99,12 +82,16 @@ namespace {
 /// widen(narrow(x)) -> x, where autocast asked for the narrowing and every
 /// reader widens it again to the type of x: all of them see the same value.
 struct DropAutocastRounding : LoggedPattern<CastOp> {
-  using LoggedPattern::LoggedPattern;
+  DropAutocastRounding(MLIRContext *context, RewriteLog &log,
+                       ValueNumbers &numbers)
+      : LoggedPattern(context, log), numbers(numbers) {}
 
   LogicalResult matchAndRewrite(CastOp op,
                                 PatternRewriter &rewriter) const override {
     if (!isNarrowing(op))
       return rewriter.notifyMatchFailure(op, "does not round");
+    if (isRoundedAlready(op))
+      return rewriter.notifyMatchFailure(op, "cancels, FoldRoundedRoundTrip");
     SmallVector<CastOp> widenings;
     for (Operation *user : op->getUsers()) {
       auto widening = dyn_cast<CastOp>(user);
@@ -112,6 +99,10 @@ struct DropAutocastRounding : LoggedPattern<CastOp> {
         return rewriter.notifyMatchFailure(op, "a reader wants the half value");
       if (!widening.isExact())
         return rewriter.notifyMatchFailure(op, "two half types in one chain");
+      if (llvm::any_of(widening->getUsers(), [&](Operation *reader) {
+            return isa<CastOp>(reader) && roundedFormat(reader) == op.getTo();
+          }))
+        return rewriter.notifyMatchFailure(op, "cancels, FoldExactRoundTrip");
       widenings.push_back(widening);
     }
     if (widenings.empty())
@@ -137,7 +128,7 @@ private:
     };
     if (op.getOrigin() == CastOrigin::user)
       return refuse("the user wrote this rounding: contract strict");
-    if (isRoundedTwice(op))
+    if (numbers.isRoundedElsewhere(op.getInput(), op.getTo(), op))
       return refuse("another phase reads the same rounding");
     if (llvm::any_of(widenings, [&](CastOp cast) {
           return isObserved(cast.getOutput(), op.getTo());
@@ -152,11 +143,14 @@ private:
                     " wide: saved bytes would grow");
     return success();
   }
+
+  ValueNumbers &numbers;
 };
 
 } // namespace
 
 void mlir::mp::populateDropRoundingPatterns(RewritePatternSet &patterns,
-                                            RewriteLog &log) {
-  patterns.add<DropAutocastRounding>(patterns.getContext(), log);
+                                            RewriteLog &log,
+                                            ValueNumbers &numbers) {
+  patterns.add<DropAutocastRounding>(patterns.getContext(), log, numbers);
 }

@@ -6,6 +6,31 @@
 using namespace mlir;
 using namespace mlir::mp;
 
+/// The user's rounding found its value rounded already: whoever asked for that
+/// rounding, it is now the user's too, and nobody may drop it.
+static void keepForUser(Value value, PatternRewriter &rewriter) {
+  SmallVector<Value> pending = {value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  auto user = CastOriginAttr::get(value.getContext(), CastOrigin::user);
+  while (!pending.empty()) {
+    Operation *producer = pending.pop_back_val().getDefiningOp();
+    if (!producer || !seen.insert(producer).second)
+      continue;
+    if (auto cast = dyn_cast<CastOp>(producer)) {
+      if (isNarrowing(cast))
+        rewriter.modifyOpInPlace(cast, [&] { cast.setOriginAttr(user); });
+      else
+        pending.push_back(cast.getInput());
+    } else if (auto round = dyn_cast<RoundOp>(producer)) {
+      rewriter.modifyOpInPlace(round, [&] { round.setOriginAttr(user); });
+    } else if (auto moved = dyn_cast<PrecisionOpInterface>(producer);
+               moved && moved.commutesWithRounding()) {
+      for (unsigned i : moved.getValueOperands())
+        pending.push_back(producer->getOperand(i));
+    }
+  }
+}
+
 namespace {
 
 /// cast(x : T to T) -> x
@@ -51,28 +76,6 @@ struct FoldExactRoundTrip : LoggedPattern<CastOp> {
     return success();
   }
 
-private:
-  /// The user's rounding found its value rounded already: whoever asked for
-  /// that rounding, it is now the user's too, and nobody may drop it.
-  static void keepForUser(Value value, PatternRewriter &rewriter) {
-    SmallVector<Value> pending = {value};
-    llvm::SmallPtrSet<Operation *, 8> seen;
-    while (!pending.empty()) {
-      Operation *producer = pending.pop_back_val().getDefiningOp();
-      if (!producer || !seen.insert(producer).second)
-        continue;
-      if (auto cast = dyn_cast<CastOp>(producer)) {
-        auto origin = CastOriginAttr::get(cast.getContext(), CastOrigin::user);
-        if (isNarrowing(cast))
-          rewriter.modifyOpInPlace(cast, [&] { cast.setOriginAttr(origin); });
-        continue;
-      }
-      auto moved = dyn_cast<PrecisionOpInterface>(producer);
-      if (moved && moved.commutesWithRounding())
-        for (unsigned i : moved.getValueOperands())
-          pending.push_back(producer->getOperand(i));
-    }
-  }
 };
 
 /// round(widen(x : F to T) to F) -> widen(x): there is nothing to round.
@@ -91,7 +94,34 @@ struct FoldExactRounding : LoggedPattern<RoundOp> {
     if (!log.apply(Rule::FoldExactRoundTrip, op,
                    describe(widening) + " of a value that is rounded already"))
       return limitReached(op, rewriter);
+    if (op.getOrigin() == CastOrigin::user)
+      keepForUser(op.getInput(), rewriter);
     rewriter.replaceOp(op, op.getInput());
+    return success();
+  }
+};
+
+/// widen(narrow(round(x to F) to F)) -> round(x to F): rounded already.
+struct FoldRoundedRoundTrip : LoggedPattern<CastOp> {
+  using LoggedPattern::LoggedPattern;
+
+  LogicalResult matchAndRewrite(CastOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getInput().getDefiningOp<CastOp>();
+    if (!inner || !isNarrowing(inner))
+      return rewriter.notifyMatchFailure(op, "operand is not narrowed");
+    if (inner.getInput().getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "does not go back to its type");
+    if (!isRoundedAlready(inner))
+      return rewriter.notifyMatchFailure(op, "the inner cast rounds");
+    if (wouldAlias(op.getOutput(), inner.getInput()))
+      return rewriter.notifyMatchFailure(op, "an output would be no copy");
+    if (!log.apply(Rule::FoldExactRoundTrip, op,
+                   describe(inner) + " of a value that is rounded already"))
+      return limitReached(op, rewriter);
+    if (inner.getOrigin() == CastOrigin::user)
+      keepForUser(inner.getInput(), rewriter);
+    rewriter.replaceOp(op, inner.getInput());
     return success();
   }
 };
@@ -128,5 +158,6 @@ struct MergeAfterExact : LoggedPattern<CastOp> {
 void mlir::mp::populateFoldCastPatterns(RewritePatternSet &patterns,
                                         RewriteLog &log) {
   patterns.add<FoldSameType, FoldExactRoundTrip, FoldExactRounding,
-               MergeAfterExact>(patterns.getContext(), log);
+               FoldRoundedRoundTrip, MergeAfterExact>(patterns.getContext(),
+                                                      log);
 }

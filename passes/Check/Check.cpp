@@ -18,6 +18,8 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult compare(const NormalForm &traced, Merged merged,
+                        bool &isAmbiguous);
   LogicalResult checkCovered(func::FuncOp func);
   LogicalResult checkSignature();
   LogicalResult checkEffects(const NormalForm &a, const NormalForm &b);
@@ -174,19 +176,39 @@ LogicalResult FunctionCheck::run() {
   };
   table.allow(10 * (sizeOf(before) + sizeOf(after)));
   NormalForm traced = normalForm(before, table, Allowances());
-  Allowances allowed;
-  LogicalResult result = verifyRecord(before, after, traced, table, allowed);
-  if (!allowed.dropped.empty()) {
-    Allowances dropped;
-    dropped.dropped = allowed.dropped;
-    traced = normalForm(before, table, dropped);
+  bool isAmbiguous = false;
+  for (Merged merged : {Merged::WithDropped, Merged::WithKept}) {
+    ScopedDiagnosticHandler quiet(before.getContext(),
+                                  [](Diagnostic &) { return success(); });
+    if (succeeded(compare(traced, merged, isAmbiguous)))
+      return success();
+    reported.clear();
+    if (!isAmbiguous)
+      break;
   }
+  return compare(traced, Merged::WithDropped, isAmbiguous);
+}
+
+/// Compares both sides under one reading of the record. `isAmbiguous` tells
+/// whether there is another one. Each reading is legal by itself, so one that
+/// holds is enough.
+LogicalResult FunctionCheck::compare(const NormalForm &traced, Merged merged,
+                                     bool &isAmbiguous) {
+  Allowances allowed;
+  LogicalResult result =
+      verifyRecord(before, after, traced, table, merged, allowed);
+  isAmbiguous = allowed.isAmbiguous;
+  Allowances dropped;
+  dropped.dropped = allowed.dropped;
+  NormalForm source = dropped.dropped.empty()
+                          ? traced
+                          : normalForm(before, table, dropped);
   NormalForm rewritten = normalForm(after, table, allowed);
   if (table.isExhausted())
     return before.emitError(
         "has too many roundings in one chain to be compared");
-  if (failed(checkEffects(traced, rewritten)) ||
-      failed(checkOutputs(traced, rewritten)))
+  if (failed(checkEffects(source, rewritten)) ||
+      failed(checkOutputs(source, rewritten)))
     return failure();
   return result;
 }

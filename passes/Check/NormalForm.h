@@ -14,6 +14,8 @@ struct Allowances {
   llvm::DenseSet<Operation *> dropped;
   /// Nodes of matrix products that read halves instead of widened halves.
   llvm::DenseSet<int64_t> halfMatmuls;
+  /// The record can be read in another way: see `Merged`.
+  bool isAmbiguous = false;
 };
 
 /// The terms of one function.

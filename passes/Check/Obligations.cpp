@@ -126,12 +126,12 @@ public:
       : before(before), after(after), form(form), table(table),
         allowances(allowances), live(liveOperations(before)) {}
 
-  LogicalResult verify();
+  LogicalResult verify(Merged fate);
 
 private:
   FailureOr<SmallVector<Record>> newRecords();
   void indexRoundings();
-  LogicalResult claimDropped(const Record &record);
+  LogicalResult claimDropped(const Record &record, size_t position);
   void adoptEqualRoundings();
   LogicalResult verifyDropped(Operation *op);
   LogicalResult verifyEqualRoundings(Operation *op);
@@ -146,8 +146,10 @@ private:
   /// Roundings of `before` by node, and by the term that they compute.
   llvm::DenseMap<int64_t, SmallVector<Operation *, 1>> byNode;
   llvm::DenseMap<TermId, SmallVector<Operation *, 2>> byTerm;
-  /// Nodes that a record says were merged into an equal value.
-  llvm::DenseSet<int64_t> merged;
+  /// Nodes that a record says were merged into an equal value, and which record.
+  llvm::DenseMap<int64_t, size_t> merged;
+  /// Roundings that a record drops, and which record.
+  llvm::DenseMap<Operation *, size_t> claimed;
   llvm::DenseMap<Operation *, int64_t> nodes;
   llvm::DenseSet<int64_t> known;
   std::map<std::pair<const void *, const void *>, std::unique_ptr<Readers>>
@@ -276,42 +278,46 @@ LogicalResult Verifier::verifyEqualRoundings(Operation *op) {
 }
 
 /// A record may name a conversion that has taken over equal ones before it was
-/// dropped; those are dropped with it if they may be.
+/// dropped; those are dropped with it if they may be. One that was merged later
+/// has met a rounding that stays.
 void Verifier::adoptEqualRoundings() {
-  SmallVector<Operation *> claimed(allowances.dropped.begin(),
-                                   allowances.dropped.end());
-  for (Operation *op : claimed)
+  for (auto [op, position] : claimed)
     for (Operation *other : byTerm[form.terms.lookup(op->getResult(0))]) {
-      if (!merged.contains(nodes[other]) || isa<RoundOp>(other))
+      auto merge = merged.find(nodes[other]);
+      if (merge == merged.end() || merge->second > position ||
+          isa<RoundOp>(other))
         continue;
       ScopedDiagnosticHandler quiet(before.getContext(),
                                     [](Diagnostic &) { return success(); });
-      if (succeeded(verifyDropped(other)))
-        allowances.dropped.insert(other);
+      if (succeeded(verifyDropped(other)) &&
+          allowances.dropped.insert(other).second)
+        allowances.isAmbiguous = true;
     }
 }
 
-LogicalResult Verifier::claimDropped(const Record &record) {
+LogicalResult Verifier::claimDropped(const Record &record, size_t position) {
   SmallVector<Operation *, 1> &ops = byNode[record.node];
   if (ops.empty())
     return after.emitError("record drops the rounding of node ")
            << record.node << ", which rounds nothing in @" << before.getName();
   allowances.dropped.insert(ops.begin(), ops.end());
+  for (Operation *op : ops)
+    claimed.try_emplace(op, position);
   return success();
 }
 
-LogicalResult Verifier::verify() {
+LogicalResult Verifier::verify(Merged fate) {
   FailureOr<SmallVector<Record>> records = newRecords();
   if (failed(records))
     return failure();
   indexRoundings();
   LogicalResult result = success();
-  for (const Record &record : *records) {
+  for (auto [position, record] : llvm::enumerate(*records)) {
     bool isDrop = record.rule == "drop-autocast-rounding";
     bool isMatmul = record.rule == "matmul-half-operands";
     if (record.rule == "share-equal-casts" ||
         record.rule == "fold-exact-round-trip")
-      merged.insert(record.node);
+      merged.try_emplace(record.node, position);
     if (!known.contains(record.node))
       result = after.emitError("record of ")
                << record.rule << " names node " << record.node << ", which @"
@@ -320,17 +326,17 @@ LogicalResult Verifier::verify() {
       result = after.emitError("record of ")
                << record.rule << " for node " << record.node
                << " claims the contract '" << record.contract << "'";
-    else if (isDrop && failed(claimDropped(record)))
+    else if (isDrop && failed(claimDropped(record, position)))
       result = failure();
     else if (isMatmul)
       allowances.halfMatmuls.insert(record.node);
   }
-  SmallVector<Operation *> claimed(allowances.dropped.begin(),
-                                   allowances.dropped.end());
-  llvm::sort(claimed,
+  SmallVector<Operation *> inOrder = llvm::to_vector(claimed.keys());
+  llvm::sort(inOrder,
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  adoptEqualRoundings();
-  for (Operation *op : claimed)
+  if (fate == Merged::WithDropped)
+    adoptEqualRoundings();
+  for (Operation *op : inOrder)
     if (failed(verifyDropped(op)) || failed(verifyEqualRoundings(op)))
       result = failure();
   return result;
@@ -340,6 +346,7 @@ LogicalResult mlir::mp::check::verifyRecord(func::FuncOp before,
                                             func::FuncOp after,
                                             const NormalForm &form,
                                             const TermTable &table,
+                                            Merged merged,
                                             Allowances &allowances) {
-  return Verifier(before, after, form, table, allowances).verify();
+  return Verifier(before, after, form, table, allowances).verify(merged);
 }

@@ -18,13 +18,21 @@
 
 namespace mlir::mp::check {
 
+/// What became of a rounding that a record merged into an equal one, before a
+/// record drops one of those equal roundings. The record does not say which of
+/// them it was merged into.
+enum class Merged {
+  WithDropped, ///< into the dropped one: it is dropped as well
+  WithKept,    ///< into another, which stays
+};
+
 /// Verifies what the record of `after` adds to that of `before`. `form` is the
 /// normal form of `before` with no allowance. Emits an error for each claim
 /// that does not hold; `allowances` gets all claims, so that one wrong claim is
 /// not reported a second time for every output that it reaches.
 LogicalResult verifyRecord(func::FuncOp before, func::FuncOp after,
                            const NormalForm &form, const TermTable &table,
-                           Allowances &allowances);
+                           Merged merged, Allowances &allowances);
 
 } // namespace mlir::mp::check
 

@@ -113,8 +113,9 @@ def _capture_failed(options: Options, error: Exception) -> None:
 
 
 def reset() -> None:
-    """Forget counts. `torch._dynamo.reset()` calls it."""
+    """Forget counts and times. `torch._dynamo.reset()` calls it."""
     log.counters.clear()
+    log.seconds.clear()
 
 
 mpopt.reset = reset  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -147,6 +148,7 @@ class _Run:
         applied = sum(entry.get("status") == "applied" for entry in rewrites)
         log.counters["rewrites"] += applied
         log.get_logger("passes").info("%d nodes, %d rewrites", nodes, applied)
+        log.get_logger("passes").debug("seconds so far by stage: %s", dict(log.seconds))
         self._close_bundle(rewrites, "ok")
 
     # Dumps: a full disk must not stop a compilation --------------------------
@@ -251,13 +253,17 @@ class _Run:
 
 @contextmanager
 def _stage(name: str) -> Iterator[None]:
-    """Turns any failure into a StageError, but for what an importer says on purpose."""
+    """Times a stage. Turns any failure into a StageError, but for what an importer says on
+    purpose."""
+    start = time.perf_counter()
     try:
         yield
     except (StageError, UnsupportedError):
         raise
     except Exception as error:
         raise StageError(name, f"{type(error).__name__}: {error}") from error
+    finally:
+        log.seconds[name] += time.perf_counter() - start
 
 
 def module_text(module: Module) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 
 from .errors import OptionError, did_you_mean
 
@@ -17,6 +17,10 @@ AREAS = ("backend", "capture", "passes", "fallback", "dump", "options")
 counters: Counter[str] = Counter()
 """Counts since import or `reset()`: "graphs", "rewrites", "fallbacks",
 "fallbacks.<stage>", "stock_graphs" and "expanded"."""
+
+seconds: defaultdict[str, float] = defaultdict(float)
+"""Wall time spent in each stage since import or `reset()`: "import", "build", "passes",
+"export", "barriers" and "expand"."""
 
 _configured: str | None = None
 

@@ -195,3 +195,48 @@ func.func @not_dropped_rounded_in_backward_too(%x: tensor<4xf32>) -> (tensor<4xf
   %4 = mp.aten "aten.exp.default"(%3) {mp.backward} : (tensor<4xbf16>) -> tensor<4xbf16>
   return %2, %4 : tensor<4xf32>, tensor<4xbf16>
 }
+
+// A conversion that only copies hides nothing from the integer reader behind it.
+// CHECK-LABEL: func.func @not_dropped_read_through_a_copy
+// CHECK-COUNT-2: mp.cast %{{.*}}bf16
+func.func @not_dropped_read_through_a_copy(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.cast %1 origin(user) : tensor<4xf32> to tensor<4xf32>
+  %3 = mp.aten "aten.round.default"(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  return %3, %2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// The same value is rounded for forward too, from the type that holds it exactly.
+// CHECK-LABEL: func.func @not_dropped_rounded_from_narrower_type
+// CHECK: mp.cast %{{.*}} {mp.backward} : tensor<4xf32> to tensor<4xf16>
+func.func @not_dropped_rounded_from_narrower_type(%x: tensor<4xbf16>) -> (tensor<4xf16>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = mp.cast %x origin(autocast) : tensor<4xbf16> to tensor<4xf16>
+  %1 = mp.cast %x origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.cast %1 origin(autocast) {mp.backward} : tensor<4xf32> to tensor<4xf16>
+  %3 = mp.cast %2 origin(autocast) {mp.backward} : tensor<4xf16> to tensor<4xf32>
+  %4 = mp.aten "aten.exp.default"(%3) {mp.backward} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1, %4 : tensor<4xf16>, tensor<4xf32>, tensor<4xf32>
+}
+
+// So it is where mp.round rounds it for the other phase.
+// CHECK-LABEL: func.func @not_dropped_rounded_in_place
+// CHECK-COUNT-2: mp.cast %
+func.func @not_dropped_rounded_in_place(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.aten "aten.exp.default"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = mp.round %x to bf16 origin(user) {mp.backward} : tensor<4xf32>
+  return %2, %3 : tensor<4xf32>, tensor<4xf32>
+}
+
+// The user's rounding is the autocast one from now on: it may not be dropped.
+// CHECK-LABEL: func.func @not_dropped_taken_over_by_the_user
+// CHECK: mp.cast %{{.*}} origin(user) : tensor<4xf32> to tensor<4xbf16>
+func.func @not_dropped_taken_over_by_the_user(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %2 = mp.round %1 to bf16 origin(user) {mp.backward} : tensor<4xf32>
+  %3 = mp.aten "aten.exp.default"(%2) {mp.backward} : (tensor<4xf32>) -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}

@@ -167,3 +167,25 @@ func.func @not_folded_output_is_other_output(%x: tensor<4xbf16>) -> (tensor<4xbf
   %2 = mp.cast %1 origin(user) : tensor<4xf32> to tensor<4xbf16>
   return %0, %2 : tensor<4xbf16>, tensor<4xbf16>
 }
+
+// CHECK-LABEL: func.func @round_trip_of_rounded
+// CHECK: why = "f32 to bf16 of a value that is rounded already"
+// CHECK: %[[R:.*]] = mp.round
+// CHECK-NEXT: mp.aten "aten.exp.default"(%[[R]])
+func.func @round_trip_of_rounded(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = mp.round %x to bf16 origin(user) : tensor<4xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %2 = mp.cast %1 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %3 = mp.aten "aten.exp.default"(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}
+
+// The other half type rounds once more.
+// CHECK-LABEL: func.func @not_folded_rounded_to_other_half
+// CHECK-COUNT-2: mp.cast %
+func.func @not_folded_rounded_to_other_half(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = mp.round %x to bf16 origin(user) : tensor<4xf32>
+  %1 = mp.cast %0 origin(user) : tensor<4xf32> to tensor<4xf16>
+  %2 = mp.cast %1 origin(user) : tensor<4xf16> to tensor<4xf32>
+  return %2 : tensor<4xf32>
+}

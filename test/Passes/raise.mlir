@@ -34,15 +34,6 @@ func.func @matrix_products(%a: tensor<?x8xbf16>, %b: tensor<8x2xbf16>, %c: tenso
   return %0, %1, %2 : tensor<?x2xbf16>, tensor<?x2xbf16>, tensor<3x4x4xf32>
 }
 
-// CHECK-LABEL: func.func @meant_rounding
-// CHECK: mp.round %arg0 to bf16 origin(user)
-// CHECK-NOT: mp.cast %
-func.func @meant_rounding(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xbf16>
-  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
-  return %1 : tensor<4xf32>
-}
-
 // alpha and beta scale the two terms: the op has no word for them.
 // CHECK-LABEL: func.func @not_raised_scaled
 // CHECK: mp.aten "aten.addmm.default"
@@ -81,49 +72,13 @@ func.func @not_raised_other_overload(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 
-// autocast did not mean a rounding; a pass may drop it.
-// CHECK-LABEL: func.func @not_a_rounding_of_autocast
+// A rounding that the user means: its origin protects it, and either half may
+// still meet another conversion.
+// CHECK-LABEL: func.func @not_raised_pair_of_conversions
 // CHECK-COUNT-2: mp.cast %
-func.func @not_a_rounding_of_autocast(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
-  %1 = mp.cast %0 origin(user) : tensor<4xbf16> to tensor<4xf32>
-  return %1 : tensor<4xf32>
-}
-
-// The half value itself has another reader.
-// CHECK-LABEL: func.func @not_a_rounding_half_is_read
-// CHECK-COUNT-2: mp.cast %
-func.func @not_a_rounding_half_is_read(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xbf16>) {
+// CHECK-NOT: mp.round
+func.func @not_raised_pair_of_conversions(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xbf16>
   %1 = mp.cast %0 origin(user) : tensor<4xbf16> to tensor<4xf32>
-  return %1, %0 : tensor<4xf32>, tensor<4xbf16>
-}
-
-// Two of the three conversions cancel; as mp.round they could not.
-// CHECK-LABEL: func.func @not_a_rounding_narrowed_again
-// CHECK-COUNT-3: mp.cast %
-func.func @not_a_rounding_narrowed_again(%x: tensor<4xf32>) -> tensor<4xbf16> {
-  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xbf16>
-  %1 = mp.cast %0 origin(autocast) : tensor<4xbf16> to tensor<4xf32>
-  %2 = mp.cast %1 origin(autocast) : tensor<4xf32> to tensor<4xbf16>
-  return %2 : tensor<4xbf16>
-}
-
-// Lowering would put the narrowing after the op between them.
-// CHECK-LABEL: func.func @not_a_rounding_apart
-// CHECK-COUNT-2: mp.cast %
-func.func @not_a_rounding_apart(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xbf16>
-  %1 = mp.aten "aten.exp.default"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-  %2 = mp.cast %0 origin(user) : tensor<4xbf16> to tensor<4xf32>
-  return %2, %1 : tensor<4xf32>, tensor<4xf32>
-}
-
-// Forward keeps the half value for backward.
-// CHECK-LABEL: func.func @not_a_rounding_phases_differ
-// CHECK-COUNT-2: mp.cast %
-func.func @not_a_rounding_phases_differ(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = mp.cast %x origin(user) : tensor<4xf32> to tensor<4xbf16>
-  %1 = mp.cast %0 origin(user) {mp.backward} : tensor<4xbf16> to tensor<4xf32>
   return %1 : tensor<4xf32>
 }

@@ -1,4 +1,4 @@
-"""Command line: `python -m mpopt.bench casts|step|compile --family F --variant V`.
+"""Command line: `python -m mpopt.bench casts|step|compile|scale --family F --variant V`.
 
 Exit codes: 0 done, 1 a measurement failed, 2 a bad argument.
 """
@@ -19,10 +19,11 @@ from .casts import measure_casts
 from .compile import measure_compile
 from .families import FAMILIES, Size
 from .rows import Row, write_json
+from .scale import measure_scale
 from .step import Say, measure_step, tune_malloc
 from .variants import BASELINE, VARIANTS, Variant, parse_variants
 
-_COMMANDS = ("casts", "step", "compile")
+_COMMANDS = ("casts", "step", "compile", "scale")
 _EPILOG = f"""families: {" ".join(FAMILIES)}
 variants: {" ".join(VARIANTS)}"""
 
@@ -43,9 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("command", help="casts (kernels after Inductor, errors), step (times), compile (cold)")
+    add("command", help="casts (kernels after Inductor, errors), step (times), compile (cold), scale (large graph)")
     add("--family", "--families", dest="families", metavar="F[,F…]|all", required=True)
-    add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=BASELINE)
+    add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=None)
     add("--json", metavar="FILE", help="write tidy rows; - for standard output")
     add("--quick", action="store_true", help="small models, few samples")
     add("--size", choices=("full", "quick", "tiny"), help="size of the models alone")
@@ -60,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
         default="tuned",
         help="step: let glibc keep freed memory, which steadies times (default), or not",
     )
-    add("--repeats", type=int, help="compile: samples per variant (3; quick 1)")
+    add("--repeats", type=int, help="compile, scale: samples per variant (3; quick 1)")
+    add("--nodes", type=int, help="scale: least size of the graph (100000; quick 10000)")
     add("--verbose", action="store_true", help="list every kernel that only converts")
     return parser
 
@@ -90,6 +92,10 @@ def _options(args: argparse.Namespace, variants: Sequence[Variant]) -> dict[str,
     return options
 
 
+def _default_variant(command: str) -> str:
+    return "mpopt-autocast-bf16" if command == "scale" else BASELINE
+
+
 def _positive(value: float | None, name: str, default: float) -> float:
     if value is None:
         return default
@@ -105,12 +111,13 @@ class _Session:
         check_name("command", args.command, _COMMANDS)
         self.args = args
         self.families = _families(args.families)
-        self.variants = parse_variants(args.variants)
+        self.variants = parse_variants(args.variants or _default_variant(args.command))
         self.options = _options(args, self.variants)
         self.size: Size = args.size or ("quick" if args.quick else "full")
         self.rounds = int(_positive(args.rounds, "--rounds", 7 if args.quick else 20))
         self.seconds = _positive(args.seconds, "--seconds", 15 if args.quick else 120)
         self.repeats = int(_positive(args.repeats, "--repeats", 1 if args.quick else 3))
+        self.nodes = int(_positive(args.nodes, "--nodes", 10_000 if args.quick else 100_000))
         self.output = Output(sys.stderr if args.json == "-" else sys.stdout)
         self.rows: list[Row] = []
 
@@ -131,6 +138,10 @@ class _Session:
         if self.args.command == "compile":
             return measure_compile(
                 family, self.size, self.variants, self.options, repeats=self.repeats, say=say
+            )
+        if self.args.command == "scale":
+            return measure_scale(
+                family, "tiny", self.variants, nodes=self.nodes, repeats=self.repeats, say=say
             )
         return measure_step(
             family,
