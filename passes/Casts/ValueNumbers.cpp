@@ -7,6 +7,8 @@
 using namespace mlir;
 using namespace mlir::mp;
 
+static constexpr unsigned kMaxSearched = 64;
+
 /// Discardable attributes say where an operation stands: phase and region.
 static const OperationEquivalence::Flags kWhatIsComputed =
     OperationEquivalence::IgnoreLocations |
@@ -92,18 +94,36 @@ void ValueNumbers::numberAll() {
   byHash.clear();
 }
 
+/// Data movement of several values, such as cat: a rounding of its result is one
+/// of each of them.
+static bool joinsValues(Operation *op) {
+  auto precision = dyn_cast_if_present<PrecisionOpInterface>(op);
+  return precision && precision.commutesWithRounding() &&
+         isMemoryEffectFree(op) && precision.getValueOperands().size() > 1;
+}
+
 bool ValueNumbers::isRoundedElsewhere(Value value, Type format, Operation *by) {
   if (!isNumbered)
     numberAll();
-  auto it = numbers.find(sourceOf(value, format));
-  if (it == numbers.end())
-    return true;
-  auto found = roundings.find({it->second, format});
-  return found != roundings.end() &&
-         llvm::any_of(found->second, [&](Operation *other) {
-           return other != by && !erased.contains(other) &&
-                  !inSamePhase(other, by);
-         });
+  SmallVector<Value> pending = {value};
+  for (unsigned searched = 0; !pending.empty(); ++searched) {
+    Value source = sourceOf(pending.pop_back_val(), format);
+    auto it = numbers.find(source);
+    // Not worth a longer search, and not known: leave the rounding alone.
+    if (it == numbers.end() || searched == kMaxSearched)
+      return true;
+    auto found = roundings.find({it->second, format});
+    if (found != roundings.end() &&
+        llvm::any_of(found->second, [&](Operation *other) {
+          return other != by && !erased.contains(other) &&
+                 !inSamePhase(other, by);
+        }))
+      return true;
+    if (Operation *op = source.getDefiningOp(); joinsValues(op))
+      for (unsigned i : cast<PrecisionOpInterface>(op).getValueOperands())
+        pending.push_back(op->getOperand(i));
+  }
+  return false;
 }
 
 void ValueNumbers::notifyOperationErased(Operation *op) {
