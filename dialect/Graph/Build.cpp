@@ -208,24 +208,25 @@ LogicalResult ModuleBuilder::createReturn() {
   return success();
 }
 
+/// Set at once: one by one, each would copy those of all the others.
 LogicalResult ModuleBuilder::annotateSignature() {
-  auto annotate = [&](ArrayRef<std::string> texts, auto set) {
-    for (auto [i, text] : llvm::enumerate(texts)) {
+  auto parseAll = [&](ArrayRef<std::string> texts,
+                      SmallVectorImpl<DictionaryAttr> &dicts) {
+    for (const std::string &text : texts) {
       FailureOr<DictionaryAttr> dict = parseDictionary(text);
       if (failed(dict))
         return failure();
-      for (NamedAttribute attr : *dict)
-        set(i, attr);
+      dicts.push_back(*dict);
     }
     return success();
   };
-  if (failed(annotate(graph.inputAttrs, [&](unsigned i, NamedAttribute attr) {
-        func.setArgAttr(i, attr.getName(), attr.getValue());
-      })))
+  SmallVector<DictionaryAttr> inputs, outputs;
+  if (failed(parseAll(graph.inputAttrs, inputs)) ||
+      failed(parseAll(graph.outputAttrs, outputs)))
     return failure();
-  return annotate(graph.outputAttrs, [&](unsigned i, NamedAttribute attr) {
-    func.setResultAttr(i, attr.getName(), attr.getValue());
-  });
+  func.setAllArgAttrs(inputs);
+  func.setAllResultAttrs(outputs);
+  return success();
 }
 
 OwningOpRef<ModuleOp> ModuleBuilder::build() {

@@ -168,17 +168,22 @@ def trace(
 
 def is_impure(node: fx.Node) -> bool:
     """True if `node` has effects or draws random numbers."""
-    target = node.target
-    if not isinstance(target, torch._ops.OpOverload):
-        return isinstance(target, torch._ops.HigherOrderOperator) or bool(node.is_impure())
+    if isinstance(node.target, torch._ops.OpOverload):
+        return is_impure_operator(node.target)
+    return isinstance(node.target, torch._ops.HigherOrderOperator) or bool(node.is_impure())
+
+
+def is_impure_operator(target: Any) -> bool:
+    """True if an overload has effects or draws random numbers, whatever its arguments."""
     known = _impure.get(target)
     if known is None:
         random = torch.Tag.nondeterministic_seeded in target.tags
+        node = fx.Graph().call_function(target, ())
         known = _impure[target] = random or bool(node.is_impure())
     return known
 
 
-_impure: dict[Any, bool] = {}  # of an overload, whatever its arguments
+_impure: dict[Any, bool] = {}
 
 
 def is_operator(target: Any) -> bool:

@@ -58,6 +58,8 @@ def dtype_text(dtype: torch.dtype) -> str:
     return text
 
 
+# Not through the property of fake tensors, which takes as long as all the rest.
+_layout_of = torch._C.TensorBase.layout.__get__  # type: ignore[attr-defined]
 _types: dict[tuple[torch.dtype, tuple[int, ...]], str] = {}
 
 
@@ -69,7 +71,7 @@ def _ranked(shape: tuple[int, ...], dtype: torch.dtype) -> str:
 def type_text(value: Any) -> str:
     """MLIR type of a traced value: a tensor, a symbolic number, or nothing."""
     if isinstance(value, torch.Tensor):
-        if value.layout is not torch.strided:
+        if _layout_of(value) is not torch.strided:
             raise UnsupportedError(f"a tensor of layout {value.layout}")
         key = value.dtype, tuple([size if type(size) is int else -1 for size in value.shape])
         text = _types.get(key)

@@ -51,8 +51,11 @@ class _Edit:
         self.outputs_before = self._output_types()
 
     def apply(self, edits: dict[str, Any]) -> None:
+        known = self.graph.find_nodes(op="placeholder") or self.graph.nodes
+        mode = _torch.fake_mode_of([node.meta.get("val") for node in known])
         try:
-            self._prepare(edits)
+            with _torch.fake_execution(mode):
+                self._prepare(edits)
         except Exception:
             for step in reversed(self.undo):
                 step()
@@ -63,10 +66,12 @@ class _Edit:
         for added in edits["added"]:
             self._add(added)
         changed = self._rewire(edits["rewired"])
+        touched = {self.imported.fx_nodes[number] for number, _, _ in edits["rewired"]}
         self._set_outputs(edits["outputs"])
         retyped = {self.imported.fx_nodes[number] for number in edits["retyped"]}
-        self._refresh(changed | retyped)
+        self._refresh(changed | retyped, {self.imported.fx_nodes[n] for n in edits["erased"]})
         self._check(edits["erased"])
+        self._check_order(touched | {*self.made.values(), *self.picked.values()})
 
     # Values -----------------------------------------------------------------
 
@@ -161,7 +166,7 @@ class _Edit:
             node.meta["autograd_backward"] = True
         else:
             node.meta.pop("autograd_backward", None)
-        node.meta["val"] = self._run(node)
+        node.meta["val"] = _evaluate(node)
         return node
 
     def _check_types(self, added: dict[str, Any], results: list[fx.Node]) -> None:
@@ -176,13 +181,17 @@ class _Edit:
         by_node: dict[int, list[tuple[int, int]]] = {}
         for number, position, value in rewired:
             by_node.setdefault(number, []).append((position, value))
+        changed: set[fx.Node] = set()
         for number, changes in by_node.items():
             node = self.imported.fx_nodes[number]
             operands = operands_of(node)
             for position, value in changes:
-                operands[position] = self._value(value)
+                old, new = operands[position], self._value(value)
+                if not _same(old.meta.get("val"), new.meta.get("val")):
+                    changed.add(node)
+                operands[position] = new
             self._set_arguments(node, *replace_operands(node, operands))
-        return {self.imported.fx_nodes[number] for number in by_node}
+        return changed
 
     def _set_arguments(self, node: fx.Node, args: Any, kwargs: Any) -> None:
         old = node.args, node.kwargs
@@ -200,20 +209,17 @@ class _Edit:
         supply = iter([self._value(number) for number in numbers])
         self._set_arguments(node, fx.map_arg(node.args, lambda _: next(supply)), node.kwargs)
 
-    def _run(self, node: fx.Node) -> Any:
-        values = [n.meta.get("val") for n in node.all_input_nodes]
-        with _torch.fake_execution(_torch.fake_mode_of(values)):
-            return run_node(node)
-
-    def _refresh(self, changed: set[fx.Node]) -> None:
+    def _refresh(self, changed: set[fx.Node], erased: set[fx.Node]) -> None:
         """Bring the traced values of `changed` and of what depends on them up to date."""
         if not changed:
             return
         dirty = set(changed)
         for node in self.graph.nodes:
-            if node not in dirty or node.op != "call_function" or _torch.is_impure(node):
+            if node not in dirty or node in erased or node.op != "call_function":
                 continue
-            new = self._run(node)
+            if _torch.is_impure(node) or _converts_alike(node):
+                continue
+            new = _evaluate(node)
             if not _same(node.meta["val"], new):
                 self._set_value(node, new)
                 dirty.update(node.users)
@@ -239,7 +245,15 @@ class _Edit:
                 named = user.target is operator.getitem and gone.issuperset(user.users)
                 if user not in gone and not named:
                     raise MpoptError(f"{node} is erased but {user} reads it")
-        self.graph.lint()
+
+    def _check_order(self, touched: set[fx.Node]) -> None:
+        """What `Graph.lint` looks for, in the nodes that may have it."""
+        touched.add(self.graph.output_node())
+        seen: set[fx.Node] = set()
+        for node in self.graph.nodes:
+            if node in touched and not seen.issuperset(node.all_input_nodes):
+                raise MpoptError(f"{node} would read what comes after it")
+            seen.add(node)
 
     def _erase(self, numbers: list[int]) -> None:
         for number in sorted(numbers, reverse=True):
@@ -247,6 +261,24 @@ class _Edit:
             for user in list(node.users):
                 self.graph.erase_node(user)
             self.graph.erase_node(node)
+
+
+def _evaluate(node: fx.Node) -> Any:
+    """The traced value of `node`. A conversion without its operator, which takes long."""
+    if node.target is _torch.CONVERT:
+        source: Any = node.args[0]
+        dtype: Any = node.args[1]
+        value = source.meta["val"]
+        if value.dtype is not dtype:
+            return value.to(dtype)
+    return run_node(node)
+
+
+def _converts_alike(node: fx.Node) -> bool:
+    """True if `node` converts: then only another shape or layout gives another value."""
+    if node.target is not _torch.CONVERT or not isinstance(node.args[0], fx.Node):
+        return False
+    return _same_layout(node.args[0].meta["val"], node.meta["val"])
 
 
 def _picks(user: fx.Node, index: int, count: int) -> bool:
@@ -264,14 +296,19 @@ def _element_differs(made: str, wanted: str) -> bool:
 
 def _same(old: Any, new: Any) -> bool:
     if isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
-        return (
-            old.dtype == new.dtype
-            and tuple(map(str, old.shape)) == tuple(map(str, new.shape))
-            and tuple(map(str, old.stride())) == tuple(map(str, new.stride()))
-        )
+        return old.dtype == new.dtype and _same_layout(old, new)
     if isinstance(old, list | tuple) and isinstance(new, list | tuple):
         return len(old) == len(new) and all(map(_same, old, new))
     return str(old) == str(new)
+
+
+def _same_layout(old: torch.Tensor, new: torch.Tensor) -> bool:
+    return _key(old.shape) == _key(new.shape) and _key(old.stride()) == _key(new.stride())
+
+
+def _key(sizes: Iterable[Any]) -> tuple[Any, ...]:
+    """Symbolic sizes by name: to compare them would guard on them."""
+    return tuple([size if type(size) is int else str(size) for size in sizes])
 
 
 def _overload(name: str) -> Any:

@@ -8,10 +8,8 @@ numbers mean the same in both directions.
 
 from __future__ import annotations
 
-import gc
 import operator
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -53,7 +51,7 @@ def arguments_of(node: fx.Node) -> Iterator[tuple[str, Any]]:
         yield from ((f"arg{i}", arg) for i, arg in enumerate(node.args))
         yield from node.kwargs.items()
         return
-    names = _names(node.target)
+    names = _facts(node.target).names
     yield from zip(names, node.args, strict=False)
     for name in names[len(node.args) :]:
         if name in node.kwargs:
@@ -70,7 +68,7 @@ def replace_operands(node: fx.Node, operands: list[fx.Node]) -> tuple[Any, Any]:
     if not _torch.is_operator(node.target):
         return tuple(fill(arg) for arg in node.args), {k: fill(v) for k, v in node.kwargs.items()}
     filled = {name: fill(arg) for name, arg in arguments_of(node)}
-    names = _names(node.target)[: len(node.args)]
+    names = _facts(node.target).names[: len(node.args)]
     return tuple(filled[name] for name in names), {k: filled[k] for k in node.kwargs}
 
 
@@ -86,31 +84,34 @@ def _leaves(arg: Any) -> list[fx.Node]:
 
 _SCALARS = (int, bool, str, type(None), torch.dtype)
 
-_name_cache: dict[Any, tuple[str, ...]] = {}
-_tensor_cache: dict[Any, tuple[str, ...]] = {}
-_target_cache: dict[Any, str] = {}
+
+class _Facts:
+    """What is known of an operator, whatever its arguments."""
+
+    __slots__ = ("is_impure", "names", "target", "tensors", "text")
+
+    def __init__(self, target: Any) -> None:
+        self.target = target  # alive as long as its id is a key
+        self.text = _make_target_text(target)
+        is_operator = _torch.is_operator(target)
+        self.names = _torch.argument_names(target) if is_operator else ()
+        self.tensors = _torch.tensor_arguments(target) if is_operator else ()
+        self.is_impure: bool | None = _torch.is_impure_operator(target) if is_operator else None
 
 
-def _names(target: Any) -> tuple[str, ...]:
-    names = _name_cache.get(target)
-    if names is None:
-        names = _name_cache[target] = _torch.argument_names(target)
-    return names
+_facts_of: dict[int, _Facts] = {}  # by id: an overload takes long to hash
 
 
-def _tensors(target: Any) -> tuple[str, ...]:
-    names = _tensor_cache.get(target)
-    if names is None:
-        names = _tensor_cache[target] = _torch.tensor_arguments(target)
-    return names
+def _facts(target: Any) -> _Facts:
+    facts = _facts_of.get(id(target))
+    if facts is None:
+        facts = _facts_of[id(target)] = _Facts(target)
+    return facts
 
 
 def target_text(target: Any) -> str:
     """The name of an operator in the module: "aten.mm.default", "_operator.mul"."""
-    text = _target_cache.get(target)
-    if text is None:
-        text = _target_cache[target] = _make_target_text(target)
-    return text
+    return _facts(target).text
 
 
 def _make_target_text(target: Any) -> str:
@@ -124,20 +125,7 @@ def _make_target_text(target: Any) -> str:
 
 def import_graph(graph: fx.Graph, capture: origins.Capture | None = None) -> Imported:
     """Describe `graph`. Raises UnsupportedError naming the node and what cannot be described."""
-    with _without_gc():
-        return _Importer(graph, capture).run()
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    """Nothing that is made here is garbage, and collecting walks the whole graph each time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    return _Importer(graph, capture).run()
 
 
 class _Importer:
@@ -178,18 +166,19 @@ class _Importer:
         else:
             raise UnsupportedError(f"an operation of kind {node.op}")
 
-    def _define(self, node: fx.Node, result: int = -1) -> None:
+    def _define(self, node: fx.Node, value: Any) -> None:
         self.number[node] = len(self.out.values)
-        self.out.values.append((node, result))
-        self.tensor_values.append(isinstance(node.meta.get("val"), torch.Tensor))
+        self.out.values.append((node, -1))
+        self.tensor_values.append(isinstance(value, torch.Tensor))
 
     def _placeholder(self, node: fx.Node) -> None:
         if self.out.nodes:
             raise UnsupportedError("an input after the first operation")
         role, name = self._role(node)
         attrs = f"{{mp.name = {quoted(name)}, mp.role = {quoted(role)}}}"
-        self.out.inputs.append((type_text(_value(node)), attrs))
-        self._define(node)
+        value = _value(node)
+        self.out.inputs.append((type_text(value), attrs))
+        self._define(node, value)
 
     def _role(self, node: fx.Node) -> tuple[str, str]:
         index = _torch.input_index(node)
@@ -211,19 +200,14 @@ class _Importer:
             return
         attrs = f"{{args = {{name = {quoted(str(node.target))}}}}}"
         self._add(node, "prim.get_attr", attrs, (), (type_text(value),))
-        self._define(node)
+        self._define(node, value)
 
     def _function(self, node: fx.Node) -> None:
-        converted = conversion_target(node)
-        if converted is not None:
-            origin = origins.origin_of(node)
-            attrs = f"{{origin = #mp.origin<{origin}>{self._region(node)}}}"
-            operands: tuple[int, ...] = (self._operand(node.args[0]),)
-            self._add(node, "mp.cast", attrs, operands, (type_text(_value(node)),))
-            self._define(node)
+        value = _value(node)
+        if conversion_target(node) is not None:
+            self._conversion(node, value)
             return
         attrs, operands = self._arguments(node)
-        value = _value(node)
         several = isinstance(value, list | tuple)
         results = tuple(map(type_text, value)) if several else (type_text(value),)
         if value is None:
@@ -234,7 +218,12 @@ class _Importer:
             self.out.values.extend((node, i) for i in range(len(results)))
             self.tensor_values.extend(isinstance(each, torch.Tensor) for each in value)
         elif results:
-            self._define(node)
+            self._define(node, value)
+
+    def _conversion(self, node: fx.Node, value: Any) -> None:
+        attrs = f"{{origin = #mp.origin<{origins.origin_of(node)}>{self._region(node)}}}"
+        self._add(node, "mp.cast", attrs, (self._operand(node.args[0]),), (type_text(value),))
+        self._define(node, value)
 
     def _add(
         self,
@@ -252,7 +241,10 @@ class _Importer:
         self.out.fx_nodes.append(node)
 
     def _has_effects(self, node: fx.Node) -> bool:
-        return node.op == "call_function" and _torch.is_impure(node)
+        if node.op != "call_function":
+            return False
+        known = _facts(node.target).is_impure
+        return _torch.is_impure(node) if known is None else known
 
     def _name_result(self, node: fx.Node) -> None:
         producer, index = node.args
@@ -271,7 +263,7 @@ class _Importer:
         """Attribute text and operands. Nodes with like arguments share one text."""
         operands: list[int] = []
         try:
-            key = (node.target, self._region(node), *self._signature(node, operands))
+            key = (id(node.target), self._region(node), *self._signature(node, operands))
             text = self.attribute_texts.get(key)
         except TypeError:  # an argument that cannot be a key
             return self._spell_arguments(node)
@@ -304,7 +296,7 @@ class _Importer:
     def _spell_arguments(self, node: fx.Node) -> tuple[str, tuple[int, ...]]:
         """Attribute text and operands. A plain tensor is left out of the text as long as
         all tensor arguments before it are plain tensors."""
-        tensors = _tensors(node.target) if _torch.is_operator(node.target) else ()
+        tensors = _facts(node.target).tensors
         operands: list[int] = []
         entries: list[str] = []
         plain = True

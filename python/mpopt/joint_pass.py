@@ -8,6 +8,7 @@ with the composites expanded.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import tempfile
 import time
@@ -80,7 +81,8 @@ class JointPass(_torch.CustomGraphPass):
         """Rewrite `graph`, or leave it as it was and say so."""
         run = _Run(self, graph)
         try:
-            run.rewrite()
+            with _without_gc():
+                run.rewrite()
         except UnsupportedError as error:
             run.fall_back(StageError("import", str(error)), error)
         except StageError as error:
@@ -264,6 +266,18 @@ def _stage(name: str) -> Iterator[None]:
         raise StageError(name, f"{type(error).__name__}: {error}") from error
     finally:
         log.seconds[name] += time.perf_counter() - start
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Little that is made here is garbage, and each collection walks all of the graph."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def module_text(module: Module) -> str:

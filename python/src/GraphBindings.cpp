@@ -3,6 +3,7 @@
 #include "dialect/IR/MPOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "python/src/Bindings.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -90,7 +91,24 @@ static std::string printed(T value) {
   return text;
 }
 
-static py::dict addedToPython(const Edits::Added &added) {
+namespace {
+/// Texts of types and attributes: a printer takes longer to set up than to run.
+class Printed {
+public:
+  template <typename T>
+  py::str operator()(T value) {
+    auto [it, isNew] = texts.try_emplace(value.getAsOpaquePointer());
+    if (isNew)
+      it->second = py::str(printed(value));
+    return it->second;
+  }
+
+private:
+  llvm::DenseMap<const void *, py::str> texts;
+};
+} // namespace
+
+static py::dict addedToPython(const Edits::Added &added, Printed &printed) {
   py::dict d;
   d["before"] = added.before;
   d["like"] = added.like;
@@ -107,7 +125,7 @@ static py::dict addedToPython(const Edits::Added &added) {
     d["origin"] = stringifyCastOrigin(round.getOrigin()).str();
   }
   auto args = added.op->getAttrOfType<DictionaryAttr>("args");
-  d["args"] = args ? printed<Attribute>(args) : std::string();
+  d["args"] = args ? printed(Attribute(args)) : py::str();
   d["operands"] = added.operands;
   py::list types;
   for (Type type : added.op->getResultTypes())
@@ -121,10 +139,11 @@ static py::dict addedToPython(const Edits::Added &added) {
 py::dict mlir::mp::python::editsToPython(const Edits &edits, const Graph &) {
   py::dict d;
   py::list rewired, added;
+  Printed printed;
   for (const Edits::Rewired &r : edits.rewired)
     rewired.append(py::make_tuple(r.node, r.position, r.value));
   for (const Edits::Added &a : edits.added)
-    added.append(addedToPython(a));
+    added.append(addedToPython(a, printed));
   d["erased"] = edits.erased;
   d["retyped"] = edits.retyped;
   d["rewired"] = rewired;

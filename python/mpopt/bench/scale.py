@@ -60,7 +60,7 @@ def repeated(graph: fx.Graph, copies: int) -> fx.Graph:
     outputs: list[fx.Node] = []
     for copied in maps:
         result.graph_copy(graph, copied)
-        fx.map_arg(graph.output_node().args[0], lambda node, m=copied: outputs.append(m[node]))
+        outputs += [copied[node] for node in graph.output_node().all_input_nodes]
     result.output(tuple(outputs))
     return result
 
