@@ -13,8 +13,8 @@ using namespace mlir;
 using namespace mlir::mp;
 
 /// True if a reader uses `value` in memory through a library call, perhaps
-/// through views: then it is stored with or without us. `isPermuted` leaves only
-/// matrix products, which take any strides; others would copy first.
+/// through views: then it is stored with or without us. `isPermuted` leaves
+/// only matrix products, which take any strides; others would copy first.
 static bool reachesLibrary(Value value, bool isPermuted) {
   SmallVector<Value> pending = {value};
   while (!pending.empty()) {

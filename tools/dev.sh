@@ -177,8 +177,7 @@ verb_test() {
   local start=$SECONDS
   verb_build
   times+=("setup and build $((SECONDS - start)) s")
-  # clang-tidy is part of `lint` alone: it takes longer than all the tests.
-  stage lint run_lint --no-tidy
+  stage lint run_lint
   stage "lit tests" cmake --build "$build" -j "$jobs" --target check-mp
   stage "unit tests" cmake --build "$build" -j "$jobs" --target check-mp-unit
   stage "python tests" run_pytest -m "not slow" "$@"

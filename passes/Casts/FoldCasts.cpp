@@ -75,7 +75,6 @@ struct FoldExactRoundTrip : LoggedPattern<CastOp> {
     rewriter.replaceOp(op, inner.getInput());
     return success();
   }
-
 };
 
 /// round(widen(x : F to T) to F) -> widen(x): there is nothing to round.

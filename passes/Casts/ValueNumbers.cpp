@@ -38,8 +38,8 @@ static Value handedOn(Operation *op) {
   return op->getOperand(precision.getValueOperands().front());
 }
 
-/// The computed value that a rounding of `value` to `format` rounds; rounding to
-/// it before changes nothing.
+/// The computed value that a rounding of `value` to `format` rounds; rounding
+/// to it before changes nothing.
 static Value sourceOf(Value value, Type format) {
   while (Operation *op = value.getDefiningOp()) {
     Value source =
@@ -94,8 +94,8 @@ void ValueNumbers::numberAll() {
   byHash.clear();
 }
 
-/// Data movement of several values, such as cat: a rounding of its result is one
-/// of each of them.
+/// Data movement of several values, such as cat: a rounding of its result is
+/// one of each of them.
 static bool joinsValues(Operation *op) {
   auto precision = dyn_cast_if_present<PrecisionOpInterface>(op);
   return precision && precision.commutesWithRounding() &&

@@ -18,9 +18,9 @@ namespace mlir::mp {
 
 /// Numbers of the values of one function, equal where the same operators
 /// compute them from the same inputs. What a rounding commutes with, an exact
-/// conversion or data movement, has no number of its own: wherever a pattern has
-/// moved a rounding to, it is found at the value that was computed. Numbered
-/// when first asked; values that are computed later have none.
+/// conversion or data movement, has no number of its own: wherever a pattern
+/// has moved a rounding to, it is found at the value that was computed.
+/// Numbered when first asked; values that are computed later have none.
 class ValueNumbers : public RewriterBase::ForwardingListener {
 public:
   ValueNumbers(func::FuncOp func, OpBuilder::Listener *next)

@@ -200,9 +200,8 @@ LogicalResult FunctionCheck::compare(const NormalForm &traced, Merged merged,
   isAmbiguous = allowed.isAmbiguous;
   Allowances dropped;
   dropped.dropped = allowed.dropped;
-  NormalForm source = dropped.dropped.empty()
-                          ? traced
-                          : normalForm(before, table, dropped);
+  NormalForm source =
+      dropped.dropped.empty() ? traced : normalForm(before, table, dropped);
   NormalForm rewritten = normalForm(after, table, allowed);
   if (table.isExhausted())
     return before.emitError(

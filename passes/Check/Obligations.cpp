@@ -146,7 +146,8 @@ private:
   /// Roundings of `before` by node, and by the term that they compute.
   llvm::DenseMap<int64_t, SmallVector<Operation *, 1>> byNode;
   llvm::DenseMap<TermId, SmallVector<Operation *, 2>> byTerm;
-  /// Nodes that a record says were merged into an equal value, and which record.
+  /// Nodes that a record says were merged into an equal value, and which
+  /// record.
   llvm::DenseMap<int64_t, size_t> merged;
   /// Roundings that a record drops, and which record.
   llvm::DenseMap<Operation *, size_t> claimed;
@@ -342,11 +343,9 @@ LogicalResult Verifier::verify(Merged fate) {
   return result;
 }
 
-LogicalResult mlir::mp::check::verifyRecord(func::FuncOp before,
-                                            func::FuncOp after,
-                                            const NormalForm &form,
-                                            const TermTable &table,
-                                            Merged merged,
-                                            Allowances &allowances) {
+LogicalResult
+mlir::mp::check::verifyRecord(func::FuncOp before, func::FuncOp after,
+                              const NormalForm &form, const TermTable &table,
+                              Merged merged, Allowances &allowances) {
   return Verifier(before, after, form, table, allowances).verify(merged);
 }

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+from unittest import mock
 
 import torch
 from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.graph import GraphLowering
 from torch._inductor.utils import run_and_get_code
 
 _HASH = re.compile(r"\bc[a-z0-9]{51}\b|\b[0-9a-f]{40,}\b")
@@ -63,6 +65,32 @@ def uncompiled_kernels():
         yield
     finally:
         AsyncCompile.cpp_pybinding = original
+
+
+class _ReachedError(Exception):
+    """Execution came to a kernel that was not compiled."""
+
+
+def _refuse(*tensors):
+    raise _ReachedError
+
+
+def code_before_execution(run):
+    """Modules that Inductor generates while `run()` compiles, backward included, normalized.
+
+    Nothing is compiled by the C++ compiler, and nothing that would read the result of a
+    kernel runs. Whatever `run` raises otherwise is raised.
+    """
+    codes = []
+    with (
+        torch._inductor.config.patch(force_disable_caches=True),
+        torch._functorch.config.patch(force_non_lazy_backward_lowering=True),
+        mock.patch.object(AsyncCompile, "cpp_pybinding", return_value=_refuse),
+        mock.patch.object(GraphLowering, "save_output_code", codes.append),
+        contextlib.suppress(_ReachedError),
+    ):
+        run()
+    return [normalized(code) for code in codes]
 
 
 def code_of(

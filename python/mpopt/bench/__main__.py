@@ -44,10 +44,8 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add(
-        "command",
-        help="casts (kernels after Inductor, errors), step (times), compile (cold), scale (large graph)",
-    )
+    commands = "casts (kernels after Inductor, errors), step (times), compile (cold), scale"
+    add("command", help=f"{commands} (mpopt alone on a large graph)")
     add("--family", "--families", dest="families", metavar="F[,F…]|all", required=True)
     add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=None)
     add("--json", metavar="FILE", help="write tidy rows; - for standard output")
