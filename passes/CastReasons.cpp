@@ -163,7 +163,8 @@ std::string mlir::mp::reasonToKeep(CastOp cast) {
   if (isNarrowing(cast) && cast.getOrigin() == CastOrigin::user)
     why += "; a rounding that the user wrote is never dropped";
   else if (isNarrowing(cast))
-    why += "; the contract keeps the half value that a reader sees";
+    why +=
+        "; contracts strict and precise keep the half value that a reader sees";
   else
     why += "; exact, changes no value";
   return why + placeOf(cast, reader);

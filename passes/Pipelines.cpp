@@ -7,28 +7,67 @@
 using namespace mlir;
 using namespace mlir::mp;
 
+static std::vector<std::unique_ptr<Pass>>
+defaultPasses(const PipelineOptions &options) {
+  std::vector<std::unique_ptr<Pass>> passes;
+  // First, so that no later pass meets a second spelling of a conversion.
+  passes.push_back(createNormalize());
+  // Before conversions move: afterwards they could hide a pattern.
+  passes.push_back(createRaise());
+  passes.push_back(createEliminateCasts({options.numerics}));
+  // Last but one: the graph goes back to the framework.
+  passes.push_back(createLower());
+  // On what the framework gets, so that the report is about that.
+  passes.push_back(createReportCasts({options.numerics}));
+  return passes;
+}
+
 void mlir::mp::buildDefaultPipeline(OpPassManager &pm,
                                     const PipelineOptions &options) {
   OpPassManager &nested = pm.nest<func::FuncOp>();
-  auto add = [&](std::unique_ptr<Pass> pass) {
+  for (std::unique_ptr<Pass> &pass : defaultPasses(options))
     if (!llvm::is_contained(options.disable, pass->getArgument()))
       nested.addPass(std::move(pass));
-  };
-  // First, so that no later pass meets a second spelling of a conversion.
-  add(createNormalize());
-  // Before conversions move: afterwards they could hide a pattern.
-  add(createRaise());
-  add(createEliminateCasts({options.numerics}));
-  // Last but one: the graph goes back to the framework.
-  add(createLower());
-  // On what the framework gets, so that the report is about that.
-  add(createReportCasts({options.numerics}));
 }
 
+/// The name in `disable` that no pass has, and the nearest that one has.
+static std::optional<std::pair<StringRef, StringRef>>
+findUnknownName(const PipelineOptions &options) {
+  auto passes = defaultPasses(options);
+  for (const std::string &name : options.disable) {
+    auto distance = [&](const std::unique_ptr<Pass> &pass) {
+      return StringRef(name).edit_distance(pass->getArgument());
+    };
+    auto nearest =
+        std::min_element(passes.begin(), passes.end(), [&](auto &a, auto &b) {
+          return distance(a) < distance(b);
+        });
+    if (distance(*nearest) != 0)
+      return std::pair(StringRef(name), (*nearest)->getArgument());
+  }
+  return std::nullopt;
+}
+
+// PassPipelineRegistration has no way to refuse an option.
 void mlir::mp::registerPipelines() {
-  static PassPipelineRegistration<PipelineOptions> pipeline(
+  registerPassPipeline(
       "mp-default", "Clean conversions under a numerics contract",
-      buildDefaultPipeline);
+      [](OpPassManager &pm, StringRef text,
+         function_ref<LogicalResult(const Twine &)> emitError)
+          -> LogicalResult {
+        PipelineOptions options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        if (auto unknown = findUnknownName(options))
+          return emitError("mp-default has no pass '" + unknown->first +
+                           "' to disable; did you mean '" + unknown->second +
+                           "'?");
+        buildDefaultPipeline(pm, options);
+        return success();
+      },
+      [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
+        visit(PipelineOptions());
+      });
 }
 
 /// Cuts `text` at the commas that are not inside brackets.

@@ -19,6 +19,15 @@ from .errors import OptionError, did_you_mean
 
 PLACE_STORES = "mp-place-stores"
 """The pass that runs after partitioning, apart from the pipeline of the joint graph."""
+PASSES = (
+    "mp-normalize",
+    "mp-raise",
+    "mp-eliminate-casts",
+    "mp-lower",
+    "mp-report-casts",
+    PLACE_STORES,
+)
+"""What `disable_passes` can name."""
 NUMERICS = ("strict", "precise")
 TARGETS = ("auto", "cpu", "cuda")
 _TRUE = {"1", "true", "on", "yes"}
@@ -164,7 +173,12 @@ def _convert(key: str, value: Any, source: str) -> Any:
         return _require(number or value is None, value, key, "a count of rewrites", source)
     if key == "disable_passes":
         items = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
-        return tuple(_require(items, value, key, "a list of pass names", source))
+        _require(items, value, key, "a list of pass names", source)
+        for name in value:
+            if name not in PASSES:
+                hint = did_you_mean(name, PASSES)
+                raise OptionError(f"{source}: {key} has the unknown pass {name!r}{hint}")
+        return tuple(value)
     if key == "inductor":
         return dict(_require(isinstance(value, Mapping), value, key, "a dictionary", source))
     if key == "dump":

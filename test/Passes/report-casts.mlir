@@ -4,7 +4,7 @@
 // gradient's or an integer's; the graph stays.
 // CHECK-LABEL: func.func @report
 // CHECK-SAME: mp.rewrites = [
-// CHECK-SAME: contract = "strict", module = "", node = -1 : i64, op = "mp.cast", rule = "keep-cast", status = "missed", why = "autocast asked for f32 to bf16; read by aten.mm.default; the contract keeps the half value that a reader sees; fits into the kernel of aten.exp.default"
+// CHECK-SAME: contract = "strict", module = "", node = -1 : i64, op = "mp.cast", rule = "keep-cast", status = "missed", why = "autocast asked for f32 to bf16; read by aten.mm.default; contracts strict and precise keep the half value that a reader sees; fits into the kernel of aten.exp.default"
 // CHECK-NOT: keep-cast
 // CHECK-SAME: ]
 // CHECK-COUNT-4: mp.cast %

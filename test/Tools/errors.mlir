@@ -10,6 +10,8 @@
 // RUN: not mpopt --mp-eliminate-cast %s 2>&1 | FileCheck %s --check-prefix=PASS
 // PASS: Unknown command line argument '--mp-eliminate-cast'
 // PASS: Did you mean '--mp-eliminate-casts'?
+// RUN: not mpopt --mp-default=disable=mp-rase %s 2>&1 | FileCheck %s --check-prefix=DISABLE
+// DISABLE: mp-default has no pass 'mp-rase' to disable; did you mean 'mp-raise'?
 // RUN: sh -c 'mpopt explain nothing.mlir; test $? = 2' 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: mpopt: error: nothing.mlir: cannot read: No such file or directory
 // RUN: mkdir -p %t.folder

@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from mpopt import log
+from mpopt import log, native
 from mpopt.errors import OptionError
-from mpopt.options import Options, resolve
+from mpopt.options import PASSES, PLACE_STORES, Options, resolve
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +58,7 @@ def test_texts_of_the_environment(monkeypatch):
         ({"bisect_limit": -1}, "bisect_limit must be a count"),
         ({"bisect_limit": True}, "bisect_limit must be a count"),
         ({"disable_passes": "mp-raise"}, "disable_passes must be a list"),
+        ({"disable_passes": ["mp-rase"]}, "unknown pass 'mp-rase'; did you mean 'mp-raise'"),
         ({"inductor": 3}, "inductor must be a dictionary"),
         ({"dump": 3}, "dump must be a path"),
         ({"pipeline": 3}, "pipeline must be a text"),
@@ -66,6 +67,12 @@ def test_texts_of_the_environment(monkeypatch):
 def test_bad_options(given, message):
     with pytest.raises(OptionError, match=message):
         resolve(given)
+
+
+def test_every_pass_can_be_named():
+    steps = native.load().pipeline_passes("mp-default")
+    names = [step.rpartition("(")[2].rstrip(")").partition("{")[0] for step in steps]
+    assert (*names, PLACE_STORES) == PASSES
 
 
 def test_bad_environment(monkeypatch):
