@@ -134,7 +134,7 @@ def test_pointwise_bytes_are_no_more_than_stocks(pair: tuple[str, str, Step, Ste
 
 def test_activation_cast_kernels_are_gone(pair: tuple[str, str, Step, Step]) -> None:
     """None is left, or no more than stock has, each with a record of why such a one stays."""
-    family, size, ours, stock = pair
+    family, _, ours, stock = pair
     mine = [k for k in ours.kernels if k.role == "activation"]
     theirs = sum(k.role == "activation" for k in stock.kernels)
     assert len(mine) <= (0 if family in NONE_LEFT else theirs)

@@ -25,7 +25,8 @@ def measure_compile(
 ) -> list[Row]:
     """Return `compile_s`: the first forward and backward minus the second, caches empty.
 
-    Variants take turns within each of the `repeats`.
+    What a process pays once, whatever it compiles, is left out. Variants take turns
+    within each of the `repeats`.
 
     Raises:
         UsageError: a variant compiles nothing.
