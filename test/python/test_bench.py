@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from mpopt.bench import __main__ as cli
-from mpopt.bench import instrument
+from mpopt.bench import instrument, scale
 from mpopt.bench._errors import BenchError, UsageError, require
 from mpopt.bench.casts import kernel_metrics, measure_casts, saved_bytes
 from mpopt.bench.child import run_child
@@ -391,3 +391,19 @@ def test_compile_child_measures_the_first_step():
     result = run_child("compile", "lstm", "tiny", "eager-fp32", {})
     assert result["first_s"] > 0
     assert result["second_s"] > 0
+
+
+def test_scale_repeats_a_joint_graph():
+    owner, graph = scale.traced("lstm", "tiny", VARIANTS["mpopt-autocast-bf16"])
+    twice = scale.repeated(graph, 2)
+    assert len(twice.nodes) == 2 * len(graph.nodes) - 1  # one output node
+    twice.lint()
+    times = scale._seconds(owner, twice)
+    assert set(times) == {*scale.STAGES, "total"}
+    assert all(value > 0 for value in times.values())
+
+
+def test_scale_is_about_mpopt():
+    variants = [VARIANTS["compile-autocast-bf16"]]
+    with pytest.raises(UsageError, match="does not run mpopt"):
+        scale.measure_scale("lstm", "tiny", variants, nodes=10, repeats=1, say=print)
