@@ -163,6 +163,22 @@ TEST_F(Fuzz, PipelinePrecise) {
       /*isTraced=*/true);
 }
 
+// Each showed a fault of a pass or of the check once.
+TEST_F(Fuzz, SeedsOfOldFaults) {
+  for (uint64_t seed : {1251, 2526, 3324, 4676, 4731, 4919, 5335, 5488, 8626,
+                        10297, 11578, 12497, 20326, 20654, 37426}) {
+    first = seed;
+    last = seed + 1;
+    testPasses(
+        /*isStrict=*/false,
+        [](OpPassManager &pm) { addPipeline(pm, Numerics::Precise); },
+        /*isTraced=*/true);
+    testPasses(/*isStrict=*/false, [](OpPassManager &pm) {
+      pm.addPass(createEliminateCasts({Numerics::Precise}));
+    });
+  }
+}
+
 // Whatever changes a bit is refused. (An edit may change none by chance: a
 // rounding of a value that fits, an operand that is multiplied by zero.)
 TEST_F(Fuzz, CheckRefusesWhatChangesBits) {
