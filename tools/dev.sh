@@ -40,9 +40,10 @@ export CCACHE_SLOPPINESS=pch_defines,time_macros
 # Compiled models go where `rm -r build` removes them.
 export TORCHINDUCTOR_CACHE_DIR="${TORCHINDUCTOR_CACHE_DIR:-$root/build/inductor-cache}"
 
-export CXX="${MPOPT_CXX:-clang++-22}"
-CC="${CXX/clang++/clang}" CC="${CC/g++/gcc}"
-export CC
+# Not exported as CXX: Inductor would compile its kernels with it, and clang has no OpenMP.
+readonly cxx="${MPOPT_CXX:-clang++-22}"
+cc="${cxx/clang++/clang}"
+readonly cc="${cc/g++/gcc}"
 # lit and the tests find FileCheck, mlir-opt and the like here.
 export PATH="/usr/lib/llvm-22/bin:$PATH"
 
@@ -128,7 +129,7 @@ verb_setup() {
 verb_build() {
   verb_setup
   local -a configure=(cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release
-    "-DCMAKE_C_COMPILER=$CC" "-DCMAKE_CXX_COMPILER=$CXX"
+    "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_CXX_COMPILER=$cxx"
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
     "-DPython_EXECUTABLE=$(realpath -s "$py")")
   # ninja configures again by itself when a CMakeLists.txt changes.
@@ -226,7 +227,7 @@ verb_wheel() {
   verb_setup
   local out=build/wheel
   rm -rf "$out"
-  CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_BUILD_PARALLEL_LEVEL="$jobs" \
+  CC="$cc" CXX="$cxx" CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_BUILD_PARALLEL_LEVEL="$jobs" \
     "$py" -m pip wheel -q --disable-pip-version-check . --no-deps --no-build-isolation -w "$out"
   "$py" "$dev/check_wheel.py" "$out"
 }
