@@ -124,13 +124,6 @@ static Operation *shrinkingView(Value value) {
   return nullptr;
 }
 
-/// "an input of the graph", "the result of aten.mm.default".
-static std::string describeSource(Value value) {
-  Operation *producer = throughViews(value).getDefiningOp();
-  return producer ? "the result of " + nameOf(producer)
-                  : std::string("an input of the graph");
-}
-
 /// Which kernel the conversion can be part of, or why it has one of its own.
 static std::string placeOf(CastOp cast, Operation *reader) {
   Operation *producer = throughViews(cast.getInput()).getDefiningOp();
@@ -147,7 +140,9 @@ static std::string placeOf(CastOp cast, Operation *reader) {
            " would convert for nobody";
   if (isFusible(producer) || isFusible(reader))
     return "";
-  return "; stands alone: it converts " + describeSource(cast.getInput()) +
+  std::string source = producer ? "the result of " + nameOf(producer)
+                                : std::string("an input of the graph");
+  return "; stands alone: it converts " + source +
          ", and no generated kernel is next to it";
 }
 

@@ -1,6 +1,5 @@
 //===- Raise.cpp - mp-raise -----------------------------------------------===//
 
-#include "dialect/Graph/Graph.h"
 #include "dialect/IR/MPOps.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/StringSwitch.h"

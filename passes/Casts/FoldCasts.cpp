@@ -50,10 +50,30 @@ struct FoldSameType : LoggedPattern<CastOp> {
   }
 };
 
+/// Replaces an operation that changes no value of an earlier one by that one.
+template <typename Op>
+struct RoundTripPattern : LoggedPattern<Op> {
+  using LoggedPattern<Op>::LoggedPattern;
+
+  /// `askedBy` is the origin of the rounding that finds `value` rounded
+  /// already.
+  LogicalResult goBack(Op op, Value value, CastOrigin askedBy, const Twine &why,
+                       PatternRewriter &rewriter) const {
+    if (wouldAlias(op.getOutput(), value))
+      return rewriter.notifyMatchFailure(op, "an output would be no copy");
+    if (!this->log.apply(Rule::FoldExactRoundTrip, op, why))
+      return this->limitReached(op, rewriter);
+    if (askedBy == CastOrigin::user)
+      keepForUser(value, rewriter);
+    rewriter.replaceOp(op, value);
+    return success();
+  }
+};
+
 /// cast(cast(x : A to B) : B to A) -> x, if A to B is exact. Through a narrower
 /// B the value was rounded; through the other half type it was rounded too.
-struct FoldExactRoundTrip : LoggedPattern<CastOp> {
-  using LoggedPattern::LoggedPattern;
+struct FoldExactRoundTrip : RoundTripPattern<CastOp> {
+  using RoundTripPattern::RoundTripPattern;
 
   LogicalResult matchAndRewrite(CastOp op,
                                 PatternRewriter &rewriter) const override {
@@ -64,22 +84,16 @@ struct FoldExactRoundTrip : LoggedPattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "inner cast rounds");
     if (inner.getInput().getType() != op.getType())
       return rewriter.notifyMatchFailure(op, "does not go back to its type");
-    if (wouldAlias(op.getOutput(), inner.getInput()))
-      return rewriter.notifyMatchFailure(op, "an output would be no copy");
-    if (!log.apply(Rule::FoldExactRoundTrip, op,
-                   describe(inner) + " is exact and " + describe(op) +
-                       " goes back"))
-      return limitReached(op, rewriter);
-    if (op.getOrigin() == CastOrigin::user)
-      keepForUser(inner.getInput(), rewriter);
-    rewriter.replaceOp(op, inner.getInput());
-    return success();
+    return goBack(op, inner.getInput(), op.getOrigin(),
+                  describe(inner) + " is exact and " + describe(op) +
+                      " goes back",
+                  rewriter);
   }
 };
 
 /// round(widen(x : F to T) to F) -> widen(x): there is nothing to round.
-struct FoldExactRounding : LoggedPattern<RoundOp> {
-  using LoggedPattern::LoggedPattern;
+struct FoldExactRounding : RoundTripPattern<RoundOp> {
+  using RoundTripPattern::RoundTripPattern;
 
   LogicalResult matchAndRewrite(RoundOp op,
                                 PatternRewriter &rewriter) const override {
@@ -88,21 +102,15 @@ struct FoldExactRounding : LoggedPattern<RoundOp> {
       return rewriter.notifyMatchFailure(op, "operand is not widened");
     if (!isExactConversion(widening.getFrom(), op.getFormat()))
       return rewriter.notifyMatchFailure(op, "the format holds less");
-    if (wouldAlias(op.getOutput(), op.getInput()))
-      return rewriter.notifyMatchFailure(op, "an output would be no copy");
-    if (!log.apply(Rule::FoldExactRoundTrip, op,
-                   describe(widening) + " of a value that is rounded already"))
-      return limitReached(op, rewriter);
-    if (op.getOrigin() == CastOrigin::user)
-      keepForUser(op.getInput(), rewriter);
-    rewriter.replaceOp(op, op.getInput());
-    return success();
+    return goBack(op, op.getInput(), op.getOrigin(),
+                  describe(widening) + " of a value that is rounded already",
+                  rewriter);
   }
 };
 
 /// widen(narrow(round(x to F) to F)) -> round(x to F): rounded already.
-struct FoldRoundedRoundTrip : LoggedPattern<CastOp> {
-  using LoggedPattern::LoggedPattern;
+struct FoldRoundedRoundTrip : RoundTripPattern<CastOp> {
+  using RoundTripPattern::RoundTripPattern;
 
   LogicalResult matchAndRewrite(CastOp op,
                                 PatternRewriter &rewriter) const override {
@@ -113,15 +121,9 @@ struct FoldRoundedRoundTrip : LoggedPattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "does not go back to its type");
     if (!isRoundedAlready(inner))
       return rewriter.notifyMatchFailure(op, "the inner cast rounds");
-    if (wouldAlias(op.getOutput(), inner.getInput()))
-      return rewriter.notifyMatchFailure(op, "an output would be no copy");
-    if (!log.apply(Rule::FoldExactRoundTrip, op,
-                   describe(inner) + " of a value that is rounded already"))
-      return limitReached(op, rewriter);
-    if (inner.getOrigin() == CastOrigin::user)
-      keepForUser(inner.getInput(), rewriter);
-    rewriter.replaceOp(op, inner.getInput());
-    return success();
+    return goBack(op, inner.getInput(), inner.getOrigin(),
+                  describe(inner) + " of a value that is rounded already",
+                  rewriter);
   }
 };
 

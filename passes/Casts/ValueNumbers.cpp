@@ -20,7 +20,18 @@ static bool isRepeatable(Operation *op) {
          !(precision && precision.getOpKind() == OpKind::Random);
 }
 
-/// The operand whose elements `op` hands on; null if it computes.
+/// The operands whose elements `op` moves, so that a rounding of its result is
+/// one of each of them; none if it computes.
+static SmallVector<Value> movedOperands(Operation *op) {
+  auto precision = dyn_cast_if_present<PrecisionOpInterface>(op);
+  if (!precision || !precision.commutesWithRounding() ||
+      !isMemoryEffectFree(op))
+    return {};
+  return llvm::map_to_vector(precision.getValueOperands(),
+                             [&](unsigned i) { return op->getOperand(i); });
+}
+
+/// The one operand whose elements `op` hands on; null if there is none.
 static Value handedOn(Operation *op) {
   if (auto cast = dyn_cast<CastOp>(op)) {
     if (cast.isExact())
@@ -31,11 +42,8 @@ static Value handedOn(Operation *op) {
                     isExactConversion(inner.getFrom(), cast.getTo());
     return goesBack ? inner.getInput() : Value();
   }
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  if (!precision || !precision.commutesWithRounding() ||
-      !isMemoryEffectFree(op) || precision.getValueOperands().size() != 1)
-    return {};
-  return op->getOperand(precision.getValueOperands().front());
+  SmallVector<Value> moved = movedOperands(op);
+  return moved.size() == 1 ? moved.front() : Value();
 }
 
 /// The computed value that a rounding of `value` to `format` rounds; rounding
@@ -94,14 +102,6 @@ void ValueNumbers::numberAll() {
   byHash.clear();
 }
 
-/// Data movement of several values, such as cat: a rounding of its result is
-/// one of each of them.
-static bool joinsValues(Operation *op) {
-  auto precision = dyn_cast_if_present<PrecisionOpInterface>(op);
-  return precision && precision.commutesWithRounding() &&
-         isMemoryEffectFree(op) && precision.getValueOperands().size() > 1;
-}
-
 bool ValueNumbers::isRoundedElsewhere(Value value, Type format, Operation *by) {
   if (!isNumbered)
     numberAll();
@@ -119,9 +119,9 @@ bool ValueNumbers::isRoundedElsewhere(Value value, Type format, Operation *by) {
                  !inSamePhase(other, by);
         }))
       return true;
-    if (Operation *op = source.getDefiningOp(); joinsValues(op))
-      for (unsigned i : cast<PrecisionOpInterface>(op).getValueOperands())
-        pending.push_back(op->getOperand(i));
+    // Of several, as in cat: a single one was followed by `sourceOf`.
+    if (auto moved = movedOperands(source.getDefiningOp()); moved.size() > 1)
+      pending.append(moved);
   }
   return false;
 }

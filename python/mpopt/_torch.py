@@ -7,6 +7,7 @@ looking for the feature, not at the version.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -173,17 +174,11 @@ def is_impure(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.HigherOrderOperator) or bool(node.is_impure())
 
 
+@functools.cache
 def is_impure_operator(target: Any) -> bool:
     """True if an overload has effects or draws random numbers, whatever its arguments."""
-    known = _impure.get(target)
-    if known is None:
-        random = torch.Tag.nondeterministic_seeded in target.tags
-        node = fx.Graph().call_function(target, ())
-        known = _impure[target] = random or bool(node.is_impure())
-    return known
-
-
-_impure: dict[Any, bool] = {}
+    random = torch.Tag.nondeterministic_seeded in target.tags
+    return random or bool(fx.Graph().call_function(target, ()).is_impure())
 
 
 def is_operator(target: Any) -> bool:

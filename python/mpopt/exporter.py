@@ -66,12 +66,15 @@ class _Edit:
         for added in edits["added"]:
             self._add(added)
         changed = self._rewire(edits["rewired"])
-        touched = {self.imported.fx_nodes[number] for number, _, _ in edits["rewired"]}
+        touched = self._nodes(number for number, _, _ in edits["rewired"])
         self._set_outputs(edits["outputs"])
-        retyped = {self.imported.fx_nodes[number] for number in edits["retyped"]}
-        self._refresh(changed | retyped, {self.imported.fx_nodes[n] for n in edits["erased"]})
-        self._check(edits["erased"])
+        erased = self._nodes(edits["erased"])
+        self._refresh(changed | self._nodes(edits["retyped"]), erased)
+        self._check(erased)
         self._check_order(touched | {*self.made.values(), *self.picked.values()})
+
+    def _nodes(self, numbers: Iterable[int]) -> set[fx.Node]:
+        return {self.imported.fx_nodes[number] for number in numbers}
 
     # Values -----------------------------------------------------------------
 
@@ -235,11 +238,10 @@ class _Edit:
     def _output_types(self) -> list[str]:
         return [type_text(leaf.meta["val"]) for leaf in operands_of(self.graph.output_node())]
 
-    def _check(self, erased: list[int]) -> None:
+    def _check(self, gone: set[fx.Node]) -> None:
         after = self._output_types()
         if after != self.outputs_before:
             raise MpoptError(f"outputs would change from {self.outputs_before} to {after}")
-        gone = {self.imported.fx_nodes[number] for number in erased}
         for node in gone:
             for user in node.users:
                 named = user.target is operator.getitem and gone.issuperset(user.users)

@@ -30,12 +30,12 @@ def normalized(code: str) -> str:
     given = {name for line in _ARGUMENTS.findall(code) for name in re.findall(r"\w+", line)}
     invented = "|".join([*sorted(given, key=len, reverse=True), _NUMBERED])
     names: dict[str, str] = {}
-    code = re.sub(
-        rf"(?<![\w.:])(?:{invented})\b(?!\()",
-        lambda m: names.setdefault(m.group(), f"v{len(names)}"),
-        code,
-    )
-    code = re.sub(r"\bcpp_fused\w*", lambda m: names.setdefault(m.group(), f"v{len(names)}"), code)
+
+    def numbered(match: re.Match) -> str:
+        return names.setdefault(match.group(), f"v{len(names)}")
+
+    code = re.sub(rf"(?<![\w.:])(?:{invented})\b(?!\()", numbered, code)
+    code = re.sub(r"\bcpp_fused\w*", numbered, code)
     return "\n".join(line.rstrip() for line in code.splitlines() if line.strip())
 
 
@@ -56,15 +56,9 @@ def run_step(model, inputs, *, train=True, autocast=torch.bfloat16):
     return [t.detach() if isinstance(t, torch.Tensor) else t for t in leaves], grads
 
 
-@contextlib.contextmanager
-def uncompiled_kernels():
-    """Inductor's C++ kernels become functions that do nothing."""
-    original = AsyncCompile.cpp_pybinding
-    AsyncCompile.cpp_pybinding = lambda self, *args, **kwargs: lambda *tensors: None
-    try:
-        yield
-    finally:
-        AsyncCompile.cpp_pybinding = original
+def uncompiled_kernels(kernel=lambda *tensors: None):
+    """Inductor's C++ kernels become `kernel`, which does nothing unless one is given."""
+    return mock.patch.object(AsyncCompile, "cpp_pybinding", return_value=kernel)
 
 
 class _ReachedError(Exception):
@@ -85,7 +79,7 @@ def code_before_execution(run):
     with (
         torch._inductor.config.patch(force_disable_caches=True),
         torch._functorch.config.patch(force_non_lazy_backward_lowering=True),
-        mock.patch.object(AsyncCompile, "cpp_pybinding", return_value=_refuse),
+        uncompiled_kernels(_refuse),
         mock.patch.object(GraphLowering, "save_output_code", codes.append),
         contextlib.suppress(_ReachedError),
     ):
