@@ -157,6 +157,49 @@ def fake_execution(mode: Any) -> Iterator[None]:
         yield
 
 
+def converted_fake(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | None:
+    """What `value.to(dtype)` gives for a contiguous fake tensor of constant sizes, made
+    without the dispatcher; None for any other value."""
+    if not _is_plain_fake(value) or value.dtype is dtype or not value.is_contiguous():
+        return None
+    from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        meta = torch.empty_strided(value.shape, value.stride(), dtype=dtype, device="meta")
+    return FakeTensor(value.fake_mode, meta, value.device)  # type: ignore[attr-defined]
+
+
+def viewed_fake(target: Any, args: Sequence[Any]) -> torch.Tensor | None:
+    """What the view operator `target` gives on a fake tensor and constants, made without the
+    dispatcher's cache; None for any other operator or argument."""
+    if not is_operator(target) or not target.is_view or not args or not _is_plain_fake(args[0]):
+        return None
+    if not all(map(_is_constant, args[1:])):
+        return None
+    from torch._dispatch.python import no_python_dispatcher
+    from torch._subclasses.fake_tensor import FakeTensor, in_kernel_invocation_manager
+
+    mode = args[0].fake_mode
+    with no_python_dispatcher(), in_kernel_invocation_manager(mode):
+        meta = target(*args)
+    return FakeTensor(mode, meta, args[0].device) if type(meta) is torch.Tensor else None
+
+
+def _is_plain_fake(value: Any) -> bool:
+    """True for a fake tensor of constant sizes that holds no constant of its own."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if type(value) is not FakeTensor or value.constant is not None or value.requires_grad:
+        return False
+    return all(type(size) is int for size in (*value.shape, *value.stride()))
+
+
+def _is_constant(arg: Any) -> bool:
+    if isinstance(arg, list | tuple):
+        return all(map(_is_constant, arg))
+    return arg is None or type(arg) in (int, bool, torch.dtype)
+
+
 def trace(
     function: Callable[..., Any], values: Sequence[Any], table: Mapping[Any, Any], mode: Any
 ) -> fx.GraphModule:

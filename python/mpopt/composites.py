@@ -17,7 +17,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from . import _torch
+from . import _torch, fakes
 
 KEPT_NAMES = (
     "native_layer_norm",
@@ -229,14 +229,8 @@ class _Inliner:
         self.made.append(new)
         new.meta.update(self.meta)
         # A fresh value, not the body's: Inductor reads aliasing off the storages.
-        new.meta["val"] = run_node(new)
+        new.meta["val"] = fakes.evaluate(new)
         return new
-
-
-def run_node(node: fx.Node) -> Any:
-    """The result of `node` on the fake values of its arguments."""
-    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
-    return node.target(*args, **kwargs)  # type: ignore[operator]
 
 
 def _replace(node: fx.Node, results: Any) -> None:

@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import _torch, origins
+from . import _torch, fakes, origins
 from .attributes import DTYPE_OF_TEXT, parse_dictionary, type_text
-from .composites import run_node
 from .errors import MpoptError
 from .importer import Imported, operands_of, replace_operands, target_text
 
@@ -169,7 +168,7 @@ class _Edit:
             node.meta["autograd_backward"] = True
         else:
             node.meta.pop("autograd_backward", None)
-        node.meta["val"] = _evaluate(node)
+        node.meta["val"] = fakes.evaluate(node)
         return node
 
     def _check_types(self, added: dict[str, Any], results: list[fx.Node]) -> None:
@@ -222,7 +221,7 @@ class _Edit:
                 continue
             if _torch.is_impure(node) or _converts_alike(node):
                 continue
-            new = _evaluate(node)
+            new = fakes.evaluate(node)
             if not _same(node.meta["val"], new):
                 self._set_value(node, new)
                 dirty.update(node.users)
@@ -263,17 +262,6 @@ class _Edit:
             for user in list(node.users):
                 self.graph.erase_node(user)
             self.graph.erase_node(node)
-
-
-def _evaluate(node: fx.Node) -> Any:
-    """The traced value of `node`. A conversion without its operator, which takes long."""
-    if node.target is _torch.CONVERT:
-        source: Any = node.args[0]
-        dtype: Any = node.args[1]
-        value = source.meta["val"]
-        if value.dtype is not dtype:
-            return value.to(dtype)
-    return run_node(node)
 
 
 def _converts_alike(node: fx.Node) -> bool:

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from eager_code import eager_code, structure
-from mpopt import barriers, composites, exporter, importer, joint_pass, origins
+from mpopt import barriers, exporter, fakes, importer, joint_pass, origins
 from mpopt.backend import mpopt as backend
 from mpopt.errors import MpoptError, StageError
 from torch import nn
@@ -126,7 +126,7 @@ def test_strict_makes_it_an_error(stage):
 def test_expansion_failure_leaves_the_operator_whole(monkeypatch, caplog):
     monkeypatch.setenv("MPOPT_STRICT", "0")
     with (
-        mock.patch.object(composites, "run_node", broken),
+        mock.patch.object(fakes, "evaluate", broken),
         caplog.at_level(logging.WARNING, "mpopt"),
     ):
         texts, _ = run(pipeline="")
