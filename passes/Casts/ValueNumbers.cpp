@@ -31,27 +31,35 @@ static SmallVector<Value> movedOperands(Operation *op) {
                              [&](unsigned i) { return op->getOperand(i); });
 }
 
+/// The value that the cast `op` gives in another type; null if `op` is no cast
+/// or changes values.
+static Value convertedExactly(Operation *op) {
+  auto cast = dyn_cast<CastOp>(op);
+  if (!cast)
+    return {};
+  if (cast.isExact())
+    return cast.getInput();
+  // f32 to f64 to f32.
+  auto inner = cast.getInput().getDefiningOp<CastOp>();
+  bool goesBack = inner && inner.isExact() &&
+                  isExactConversion(inner.getFrom(), cast.getTo());
+  return goesBack ? inner.getInput() : Value();
+}
+
 /// The one operand whose elements `op` hands on; null if there is none.
 static Value handedOn(Operation *op) {
-  if (auto cast = dyn_cast<CastOp>(op)) {
-    if (cast.isExact())
-      return cast.getInput();
-    // f32 to f64 to f32.
-    auto inner = cast.getInput().getDefiningOp<CastOp>();
-    bool goesBack = inner && inner.isExact() &&
-                    isExactConversion(inner.getFrom(), cast.getTo());
-    return goesBack ? inner.getInput() : Value();
-  }
+  if (Value source = convertedExactly(op))
+    return source;
   SmallVector<Value> moved = movedOperands(op);
   return moved.size() == 1 ? moved.front() : Value();
 }
 
-/// The computed value that a rounding of `value` to `format` rounds; rounding
-/// to it before changes nothing.
-static Value sourceOf(Value value, Type format) {
+/// Where `value` comes from through `step` and through roundings to `format`,
+/// which change nothing before another one.
+static Value sourceThrough(function_ref<Value(Operation *)> step, Value value,
+                           Type format) {
   while (Operation *op = value.getDefiningOp()) {
-    Value source =
-        roundedFormat(op) == format ? op->getOperand(0) : handedOn(op);
+    Value source = roundedFormat(op) == format ? op->getOperand(0) : step(op);
     if (!source)
       break;
     value = source;
@@ -59,7 +67,31 @@ static Value sourceOf(Value value, Type format) {
   return value;
 }
 
+/// The computed value that a rounding of `value` to `format` rounds.
+static Value sourceOf(Value value, Type format) {
+  return sourceThrough(handedOn, value, format);
+}
+
+/// A cast or rounding: equal values get equal numbers, in whatever types.
+bool ValueNumbers::numberConversion(Operation *op) {
+  if (Value source = convertedExactly(op)) {
+    numbers[op->getResult(0)] = numbers.lookup(source);
+    return true;
+  }
+  Type format = roundedFormat(op);
+  if (!format)
+    return false;
+  Value source = sourceThrough(convertedExactly, op->getOperand(0), format);
+  auto [it, isNew] =
+      rounded.try_emplace({numbers.lookup(source), format}, next);
+  next += isNew;
+  numbers[op->getResult(0)] = it->second;
+  return true;
+}
+
 void ValueNumbers::number(Operation *op) {
+  if (numberConversion(op))
+    return;
   if (isRepeatable(op)) {
     size_t hash = OperationEquivalence::computeHash(
         op,
@@ -100,6 +132,7 @@ void ValueNumbers::numberAll() {
   }
   // Only numbers are asked from here on; operations may go.
   byHash.clear();
+  rounded.clear();
 }
 
 bool ValueNumbers::isRoundedElsewhere(Value value, Type format, Operation *by) {

@@ -35,12 +35,15 @@ public:
 private:
   void numberAll();
   void number(Operation *op);
+  bool numberConversion(Operation *op);
 
   func::FuncOp func;
   bool isNumbered = false;
   llvm::DenseMap<Value, unsigned> numbers;
   unsigned next = 0;
   llvm::DenseMap<size_t, SmallVector<Operation *, 1>> byHash;
+  /// The number of a value rounded to a format, by the number of the value.
+  llvm::DenseMap<std::pair<unsigned, Type>, unsigned> rounded;
   llvm::DenseMap<std::pair<unsigned, Type>, SmallVector<Operation *, 1>>
       roundings;
   llvm::DenseSet<Operation *> erased;
