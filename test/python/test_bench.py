@@ -142,6 +142,9 @@ def test_missing_package_is_named():
         (["casts", "--family", "gpt2", "--variant", "mpopt-fp32", "--option", "x"], "KEY=VALUE"),
         (["casts"], "--family"),
         (["step", "--family", "gpt2", "--rounds", "0"], "--rounds must be positive"),
+        (["casts", "--family", "gpt2", "--rounds", "0"], "--rounds concerns step, not casts"),
+        (["step", "--family", "gpt2", "--nodes", "9"], "--nodes concerns scale, not step"),
+        (["scale", "--family", "gpt2", "--malloc", "stock"], "--malloc concerns step"),
         (["compile", "--family", "gpt2", "--variant", "eager-fp32"], "compiles nothing"),
     ],
 )
@@ -406,4 +409,4 @@ def test_scale_repeats_a_joint_graph():
 def test_scale_is_about_mpopt():
     variants = [VARIANTS["compile-autocast-bf16"]]
     with pytest.raises(UsageError, match="does not run mpopt"):
-        scale.measure_scale("lstm", "tiny", variants, nodes=10, repeats=1, say=print)
+        scale.measure_scale("lstm", "tiny", variants, {}, nodes=10, repeats=1, say=print)

@@ -96,7 +96,9 @@ def test_conversions_are_the_dispatchers(source, dtype):
     assert torch._C._is_alias_of(fast, value) == torch._C._is_alias_of(slow, value)
 
 
-@pytest.mark.parametrize(("target", "args"), [(aten.t.default, ()), (_torch.CONVERT, (torch.half,))])
+@pytest.mark.parametrize(
+    ("target", "args"), [(aten.t.default, ()), (_torch.CONVERT, (torch.half,))]
+)
 def test_symbolic_sizes_go_through_the_dispatcher(target, args):
     mode = FakeTensorMode(shape_env=ShapeEnv())
     value = mode.from_tensor(torch.empty(6, 7))

@@ -28,6 +28,17 @@ _EPILOG = f"""families: {" ".join(FAMILIES)}
 variants: {" ".join(VARIANTS)}"""
 
 
+# What concerns only some commands: given to another, it would silently mean nothing.
+_CONCERNS = {
+    "rounds": ("step",),
+    "seconds": ("step",),
+    "no_memory": ("step",),
+    "malloc": ("step",),
+    "repeats": ("compile", "scale"),
+    "nodes": ("scale",),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """Reports errors the way the rest of the benchmark does."""
 
@@ -59,7 +70,6 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--malloc",
         choices=("tuned", "stock"),
-        default="tuned",
         help="step: let glibc keep freed memory, which steadies times (default), or not",
     )
     add("--repeats", type=int, help="compile, scale: samples per variant (3; quick 1)")
@@ -93,14 +103,27 @@ def _options(args: argparse.Namespace, variants: Sequence[Variant]) -> dict[str,
     return options
 
 
+def _check_concerns(args: argparse.Namespace) -> None:
+    """Raise UsageError for an option that says nothing to the command."""
+    for name, commands in _CONCERNS.items():
+        if getattr(args, name) not in (None, False) and args.command not in commands:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} concerns {' and '.join(commands)}, not {args.command}")
+
+
 def _default_variant(command: str) -> str:
     return "mpopt-autocast-bf16" if command == "scale" else BASELINE
+
+
+def _default_size(args: argparse.Namespace) -> Size:
+    # A graph that is repeated anyway may be that of a small model.
+    return "tiny" if args.command == "scale" else "quick" if args.quick else "full"
 
 
 def _positive(value: float | None, name: str, default: float) -> float:
     if value is None:
         return default
-    if value <= 0:
+    if not value > 0:
         raise UsageError(f"{name} must be positive, not {value:g}")
     return value
 
@@ -110,11 +133,12 @@ class _Session:
 
     def __init__(self, args: argparse.Namespace) -> None:
         check_name("command", args.command, _COMMANDS)
+        _check_concerns(args)
         self.args = args
         self.families = _families(args.families)
         self.variants = parse_variants(args.variants or _default_variant(args.command))
         self.options = _options(args, self.variants)
-        self.size: Size = args.size or ("quick" if args.quick else "full")
+        self.size: Size = args.size or _default_size(args)
         self.rounds = int(_positive(args.rounds, "--rounds", 7 if args.quick else 20))
         self.seconds = _positive(args.seconds, "--seconds", 15 if args.quick else 120)
         self.repeats = int(_positive(args.repeats, "--repeats", 1 if args.quick else 3))
@@ -142,7 +166,13 @@ class _Session:
             )
         if self.args.command == "scale":
             return measure_scale(
-                family, "tiny", self.variants, nodes=self.nodes, repeats=self.repeats, say=say
+                family,
+                self.size,
+                self.variants,
+                self.options,
+                nodes=self.nodes,
+                repeats=self.repeats,
+                say=say,
             )
         return measure_step(
             family,
@@ -163,7 +193,7 @@ class _Session:
 
     def run(self) -> int:
         """Measure each family; one that fails is reported and does not stop the others."""
-        if self.args.command == "step" and self.args.malloc == "tuned":
+        if self.args.command == "step" and self.args.malloc != "stock":
             tune_malloc()
         failed = False
         for family in self.families:

@@ -7,6 +7,8 @@ until it has the nodes that were asked for. Nothing is compiled from it.
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
+from typing import Any
 from unittest import mock
 
 import torch
@@ -25,7 +27,9 @@ from .variants import Variant
 STAGES = ("import", "build", "passes", "export")
 
 
-def traced(family: str, size: Size, variant: Variant) -> tuple[JointPass, fx.Graph]:
+def traced(
+    family: str, size: Size, variant: Variant, options: Mapping[str, Any] | None = None
+) -> tuple[JointPass, fx.Graph]:
     """Return the pass that Inductor calls with the joint graph of one step, and that graph.
 
     Raises:
@@ -43,7 +47,7 @@ def traced(family: str, size: Size, variant: Variant) -> tuple[JointPass, fx.Gra
         mock.patch.object(JointPass, "__call__", catch),
         inductor_config.patch(force_disable_caches=True),
     ):
-        runner = Runner(family, size, variant)
+        runner = Runner(family, size, variant, options)
         runner.backward(runner.forward())
     if not caught:
         raise BenchError(f"{family}, {variant.name}: no joint graph was traced")
@@ -66,7 +70,14 @@ def repeated(graph: fx.Graph, copies: int) -> fx.Graph:
 
 
 def measure_scale(
-    family: str, size: Size, variants: list[Variant], *, nodes: int, repeats: int, say: Say
+    family: str,
+    size: Size,
+    variants: list[Variant],
+    options: Mapping[str, Any],
+    *,
+    nodes: int,
+    repeats: int,
+    say: Say,
 ) -> list[Row]:
     """Return seconds per stage and in all for a graph of at least `nodes` nodes.
 
@@ -80,7 +91,7 @@ def measure_scale(
     rows: list[Row] = []
     for variant in variants:
         say(f"{family}: tracing {variant.name}")
-        owner, graph = traced(family, size, variant)
+        owner, graph = traced(family, size, variant, options)
         copies = -(-nodes // len(graph.nodes))
         samples: dict[str, list[float]] = {stage: [] for stage in (*STAGES, "total")}
         for index in range(repeats):
