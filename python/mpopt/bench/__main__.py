@@ -106,7 +106,9 @@ def _options(args: argparse.Namespace, variants: Sequence[Variant]) -> dict[str,
 def _check_concerns(args: argparse.Namespace) -> None:
     """Raise UsageError for an option that says nothing to the command."""
     for name, commands in _CONCERNS.items():
-        if getattr(args, name) not in (None, False) and args.command not in commands:
+        value = getattr(args, name)
+        is_given = value is not None and value is not False
+        if is_given and args.command not in commands:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} concerns {' and '.join(commands)}, not {args.command}")
 
