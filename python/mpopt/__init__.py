@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from .backend import mpopt as mpopt
     from .backend import reset as reset
     from .backend import rewrite as rewrite
+    from .grad_scaler import GradScaler as GradScaler
 
 __version__ = "0.1.0"
-__all__ = ["MpoptError", "counters", "mpopt", "reset", "rewrite"]
+__all__ = ["GradScaler", "MpoptError", "counters", "mpopt", "optim", "reset", "rewrite"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +27,12 @@ def __getattr__(name: str) -> Any:
         from . import backend
 
         return getattr(backend, name)
+    if name == "GradScaler":
+        from . import grad_scaler
+
+        return grad_scaler.GradScaler
+    if name == "optim":
+        import importlib
+
+        return importlib.import_module(".optim", __name__)
     raise AttributeError(f"module 'mpopt' has no attribute {name!r}")

@@ -55,3 +55,72 @@ def op_kind(callee: str) -> str:
 
 def version() -> str:
     """The version of the native library."""
+
+class Update:
+    """One step of optimizers over memory that the caller keeps alive.
+
+    `tensors`: dictionaries with `size` in elements; `weight`, `gradient`, `first`, `second`,
+    `largest` and `copy`, each (address, "f32" | "f16" | "bf16") or None; `low`, the address of
+    the lower halves of split masters or 0; `group`, an index into `groups`; `step`, counted
+    from 1; `is_first`. `groups`: `algorithm` ("adam", "sgd", "lion") and figures named as in
+    torch.optim. `kernels`: "portable", "avx2", "avx512", or "" for the best.
+    Raises ValueError for what does not fit together.
+    """
+
+    def __init__(
+        self, tensors: list[dict[str, Any]], groups: list[dict[str, Any]], kernels: str = ""
+    ) -> None: ...
+    def measure(self, inverse: float) -> tuple[float, int, int, int]:
+        """Sum of squares of the gradients as they are, infs, NaNs, and the number of the first
+        tensor that is not finite (the number of tensors if all are)."""
+
+    def apply(self, multiplier: float, skipped: bool, clear_gradients: bool, seed: int) -> None:
+        """Update with gradients times `multiplier`; skipped: change none but the gradients."""
+
+class LossScaler:
+    """A loss scaling rule with its state. Raises ValueError for a figure out of range."""
+
+    scale: float
+    growth_tracker: int
+    hysteresis_left: int
+
+    def __init__(self, rule: str, **figures: Any) -> None: ...
+    def set(self, **figures: Any) -> None:
+        """Change figures, or raise ValueError and change none."""
+
+    def update(self, flags: int) -> None:
+        """After a step whose gradients had `flags`: 1 inf, 2 NaN."""
+
+    def figures(self) -> dict[str, Any]:
+        """`init_scale`, `growth_factor`, `min_scale` and the others that `set` takes."""
+
+    @property
+    def inverse(self) -> float: ...
+    @property
+    def failed(self) -> bool: ...
+    @property
+    def at_floor(self) -> bool: ...
+    @property
+    def resets(self) -> int: ...
+    @property
+    def applied(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def skipped_in_a_row(self) -> int: ...
+    @property
+    def inf_steps(self) -> int: ...
+    @property
+    def nan_steps(self) -> int: ...
+
+def scaler_rules() -> list[str]:
+    """Names of the loss scaling rules."""
+
+def clip_factor(norm: float, limit: float) -> float:
+    """min(1, limit / (norm + 1e-6)) in f32; 1 if `limit` is 0."""
+
+def set_parallel_for(address: int) -> None:
+    """Run updates on the threads of `torch_parallel_for`, which lies there."""
+
+def kernels() -> str:
+    """The instruction set that updates use."""

@@ -102,6 +102,11 @@ def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
     return Options(**values)
 
 
+def is_strict() -> bool:
+    """True if the environment or the option file turns every fallback into an error."""
+    return resolve().strict
+
+
 def _read_file(path: str) -> dict[str, Any]:
     try:
         tomllib = importlib.import_module("tomllib")

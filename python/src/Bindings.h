@@ -26,6 +26,9 @@ py::list rewritesToPython(ModuleOp module);
 /// Adds the class Module and the functions about pipelines.
 void bindCompiler(py::module_ &m);
 
+/// Adds the classes Update and LossScaler.
+void bindRuntime(py::module_ &m);
+
 } // namespace mlir::mp::python
 
 #endif // MP_PYTHON_SRC_BINDINGS_H

@@ -13,4 +13,5 @@ PYBIND11_MODULE(_mpopt, m) {
     return stringifyOpKind(row ? row->kind : OpKind::Unknown).str();
   });
   python::bindCompiler(m);
+  python::bindRuntime(m);
 }

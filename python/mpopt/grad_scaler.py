@@ -1,0 +1,204 @@
+"""`mpopt.GradScaler`: torch.amp.GradScaler for any device, with the rules of other systems.
+
+On the CPU the scale is updated by the runtime's state machine, which counts inf and NaN
+apart. On other devices the rule `torch` runs as PyTorch's own operator, without a host read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
+
+from . import log, native
+from .errors import MpoptError, did_you_mean
+from .optim._fused import INF, Fused
+
+
+class LossScaleError(MpoptError, FloatingPointError):
+    """The scale is at its least and gradients are still not finite."""
+
+
+class GradScaler(torch.amp.GradScaler):
+    """Drop-in for torch.amp.GradScaler: the same methods, errors and state dictionary.
+
+    `device` defaults to cuda where there is one, else to cpu. Figures that are left out are
+    those of `rule`, a name in `GradScaler.rules()`; "torch" is PyTorch's.
+
+    With an optimizer of `mpopt.optim`, `step` reads the gradients once, without writing
+    them, and the optimizer unscales as it updates. Gradients in fp16 and bf16 are taken.
+
+    Raises:
+        ValueError: unknown rule, or a figure out of range, here and in the setters.
+        LossScaleError: from `update`, under `at_floor="fail"`, when the scale would fall
+            below `min_scale`.
+    """
+
+    def __init__(
+        self,
+        device: str | None = None,
+        init_scale: float | None = None,
+        growth_factor: float | None = None,
+        backoff_factor: float | None = None,
+        growth_interval: int | None = None,
+        enabled: bool = True,
+        *,
+        rule: str = "torch",
+        min_scale: float | None = None,
+        max_scale: float | None = None,
+        hysteresis: int | None = None,
+        at_floor: str | None = None,
+        floor_tolerance: int | None = None,
+    ) -> None:
+        if rule not in self.rules():
+            raise ValueError(f"unknown rule {rule!r}{did_you_mean(rule, self.rules())}")
+        given = {
+            "init_scale": init_scale,
+            "growth_factor": growth_factor,
+            "backoff_factor": backoff_factor,
+            "growth_interval": growth_interval,
+            "min_scale": min_scale,
+            "max_scale": max_scale,
+            "hysteresis": hysteresis,
+            "at_floor": at_floor,
+            "floor_tolerance": floor_tolerance,
+        }
+        self.rule = rule
+        given = {name: value for name, value in given.items() if value is not None}
+        self._machine = native.load().LossScaler(rule, **given)
+        figures = self._machine.figures()
+        super().__init__(
+            device or ("cuda" if torch.cuda.is_available() else "cpu"),
+            init_scale=figures["init_scale"],
+            growth_factor=figures["growth_factor"],
+            backoff_factor=figures["backoff_factor"],
+            growth_interval=figures["growth_interval"],
+            enabled=enabled,
+        )
+        self._init_growth_tracker = self._machine.growth_tracker
+
+    @staticmethod
+    def rules() -> list[str]:
+        """Names of the known rules."""
+        return list(native.load().scaler_rules())
+
+    # Figures ----------------------------------------------------------------------
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        self._machine.set(growth_factor=new_factor)
+        super().set_growth_factor(new_factor)
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        self._machine.set(backoff_factor=new_factor)
+        super().set_backoff_factor(new_factor)
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        self._machine.set(growth_interval=new_interval)
+        super().set_growth_interval(new_interval)
+
+    # The step -----------------------------------------------------------------------
+
+    def _check_inf_per_device(self, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+        """Read the gradients once; ours are left as they are, scaled."""
+        if not isinstance(optimizer, Fused) or optimizer._why_unsupported():
+            return super()._check_inf_per_device(optimizer)
+        scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
+        measured = optimizer.measure(float(scale))
+        optimizer.__dict__["_measured"] = measured
+        state = self._per_optimizer_states[id(optimizer)]
+        found = torch.tensor(float(measured.flags != 0), device=scale.device)
+        state["found_inf_per_device"] = {scale.device: found}
+        state["flags"] = measured.flags
+        return found_of(state)
+
+    # The scale ----------------------------------------------------------------------
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        if not self._enabled or new_scale is not None or not self._runs_machine():
+            super().update(new_scale)
+            return
+        scale, growth_tracker = self._check_scale_growth_tracker("update")
+        states = [s for s in self._per_optimizer_states.values() if found_of(s)]
+        if not states:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        flags = 0
+        for state in states:
+            flags |= _flags_of(state)
+        self._update_machine(scale, growth_tracker, flags)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+        self._report()
+
+    def _runs_machine(self) -> bool:
+        """Where the scale is on the host; elsewhere only what PyTorch's operator cannot do."""
+        figures = self._machine.figures()
+        plain = self.rule == "torch" and not figures["min_scale"] and not figures["max_scale"]
+        return self._device == "cpu" or not plain
+
+    def _update_machine(self, scale: Tensor, growth_tracker: Tensor, flags: int) -> None:
+        machine = self._machine
+        machine.scale = float(scale)
+        machine.growth_tracker = int(growth_tracker)
+        machine.update(flags)
+        scale.fill_(machine.scale)
+        growth_tracker.fill_(machine.growth_tracker)
+        if scale.device.type != "cpu":
+            log.counters["scaler_host_reads"] += 1
+
+    def _report(self) -> None:
+        machine = self._machine
+        if machine.failed:
+            raise LossScaleError(
+                f"the loss scale is at its least, {machine.scale}, and gradients are still not"
+                f" finite after {machine.skipped_in_a_row} steps in a row"
+            )
+
+    # What it has seen -----------------------------------------------------------------
+
+    @property
+    def applied_steps(self) -> int:
+        """Clean steps so far, where the scale is on the host."""
+        return int(self._machine.applied)
+
+    @property
+    def skipped_steps(self) -> int:
+        """Steps with gradients that were not finite, where the scale is on the host."""
+        return int(self._machine.skipped)
+
+    @property
+    def nan_steps(self) -> int:
+        """Skipped steps that saw a NaN, which no loss scale mends; with optimizers of ours."""
+        return int(self._machine.nan_steps)
+
+    # Persistence ----------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        state = super().state_dict()
+        if state and self.rule != "torch":
+            state["_hysteresis_left"] = self._machine.hysteresis_left
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        if not self._enabled:
+            return
+        names = ("growth_factor", "backoff_factor", "growth_interval")
+        self._machine.set(**{name: state_dict[name] for name in names})
+        if "_hysteresis_left" in state_dict:
+            self._machine.hysteresis_left = state_dict["_hysteresis_left"]
+
+
+def found_of(state: dict[str, Any]) -> dict[str, Any]:
+    """The flags that an optimizer's gradients have left, by device."""
+    found: dict[str, Any] = state["found_inf_per_device"]
+    return found
+
+
+def _flags_of(state: dict[str, Any]) -> int:
+    """Bits INF and NAN. PyTorch's own check does not tell which."""
+    known = state.get("flags")
+    if known is not None and state["stage"] is not OptState.UNSCALED:
+        return int(known)
+    return INF if any(bool(flag != 0) for flag in found_of(state).values()) else 0

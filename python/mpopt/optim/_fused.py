@@ -1,0 +1,260 @@
+"""What the optimizers share: `step` in two sweeps over memory.
+
+The first reads the gradients: finite or not, and their norm. It is left out when nobody
+asks: no loss scale and no clipping. The second updates. A step whose gradients are not
+finite is skipped: parameters, state and step count keep their bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import log
+from ..errors import MpoptError
+from ..options import is_strict
+from . import _native
+from ._arrays import aligned, is_dense, real_view, row, why_unsupported
+
+INF, NAN = 1, 2
+
+Closure = Callable[[], Any] | None
+
+
+@dataclass
+class Measured:
+    """What one read of the scaled gradients found."""
+
+    norm: float
+    """Of the gradients as they are, scaled."""
+    flags: int
+    """Bits INF and NAN; INF also for what overflows f32 when it is unscaled."""
+    first_bad: Tensor | None
+    """The first parameter whose gradient is not finite."""
+
+
+def inverse_of(scale: float) -> float:
+    """fl32(1 / scale), by which gradients are unscaled; inf for a scale of 0."""
+    return ctypes.c_float(1.0 / scale).value if scale else math.inf
+
+
+class Fused(torch.optim.Optimizer):
+    """Base of the optimizers. Subclasses say which states an update reads and writes."""
+
+    # PyTorch's GradScaler then leaves unscaling and skipping to `step`.
+    _step_supports_amp_scaling = True
+
+    algorithm = ""
+    torch_class: type[torch.optim.Optimizer] | None = None
+    """The optimizer of `torch.optim` that computes the same."""
+
+    # What subclasses say -------------------------------------------------------
+
+    def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The figures of a group, beside those of `_NEUTRAL`."""
+        raise NotImplementedError
+
+    def _states(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """`first`, `second`, `largest` where there are any, `step` and `is_first`.
+
+        Missing states are made, but belong to nobody before `_keep`.
+        """
+        raise NotImplementedError
+
+    def _keep(self, param: Tensor, arrays: dict[str, Any]) -> None:
+        """Record what an update that was applied has changed beside the arrays."""
+        raise NotImplementedError
+
+    # The step --------------------------------------------------------------------
+
+    @torch.no_grad()
+    def step(self, closure: Closure = None, *, clip: float = 0.0, zero_grad: bool = False) -> Any:
+        """Update all parameters that have a gradient; return what `closure` returns.
+
+        `clip`: the largest norm of all gradients together, as `clip_grad_norm_`; 0 for
+        none. `zero_grad`: store zeros in the gradients, also in a skipped step.
+
+        Raises:
+            ValueError: `clip` is negative.
+            MpoptError: under MPOPT_STRICT=1, what the native update does not take.
+        """
+        if not clip >= 0.0:
+            raise ValueError(f"clip must not be negative, not {clip}")
+        if any(group.get("differentiable") for group in self.param_groups):
+            raise ValueError("mpopt's optimizers are not differentiable; use torch.optim")
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        reason = self._why_unsupported()
+        if reason:
+            self._fall_back(reason, clip, zero_grad)
+        else:
+            self._update(clip, zero_grad)
+        return loss
+
+    def measure(self, scale: float = 1.0) -> Measured:
+        """Read all gradients once; `scale` is what the loss was multiplied with."""
+        plan = _Plan(self)
+        return plan.measure(inverse_of(scale))
+
+    def _why_unsupported(self) -> str:
+        return next(filter(None, map(why_unsupported, self._params())), "")
+
+    def _params(self) -> Iterator[Tensor]:
+        for group in self.param_groups:
+            yield from group["params"]
+
+    def _update(self, clip: float, zero_grad: bool) -> None:
+        plan = _Plan(self)
+        if not plan.params:
+            return
+        inverse = inverse_of(float(self._given("grad_scale", 1.0)))
+        is_bad = self._given("found_inf", 0.0) != 0  # NaN, or a sum over devices, too
+        factor = 1.0
+        if clip and not is_bad:
+            measured = self.__dict__.pop("_measured", None) or plan.measure(inverse)
+            is_bad = measured.flags != 0
+            if not is_bad:
+                factor = _native.clip_factor(measured.norm * inverse, clip)
+        self.__dict__.pop("_measured", None)
+        plan.apply(inverse * factor, bool(is_bad), zero_grad)
+        self.skipped_steps = self.skipped_steps + bool(is_bad)
+
+    def _given(self, name: str, default: float) -> Any:
+        """What GradScaler left for this step."""
+        value = getattr(self, name, None)
+        if value is None:
+            return default
+        return value.item() if isinstance(value, Tensor) else value
+
+    skipped_steps = 0
+    """Steps that changed nothing, because gradients were not finite."""
+
+    # What the native update does not take ----------------------------------------
+
+    def _fall_back(self, reason: str, clip: float, zero_grad: bool) -> None:
+        """The same with PyTorch's own update."""
+        text = f"{type(self).__name__} cannot update {reason} itself"
+        if is_strict():
+            raise MpoptError(f"{text}; use torch.optim, or unset MPOPT_STRICT")
+        log.counters["fallbacks"] += 1
+        log.counters["fallbacks.update"] += 1
+        if log.counters["fallbacks.update"] == 1:
+            log.warn(f"{text}; PyTorch's update runs instead")
+        self._unscale_and_clip(clip)
+        if self._given("found_inf", 0.0) == 0:
+            saved = {k: self.__dict__.pop(k, None) for k in ("grad_scale", "found_inf")}
+            self._torch_step()
+            self.__dict__.update({k: v for k, v in saved.items() if v is not None})
+        else:
+            self.skipped_steps = self.skipped_steps + 1
+        if zero_grad:
+            self.zero_grad(set_to_none=False)
+
+    def _unscale_and_clip(self, clip: float) -> None:
+        inverse = inverse_of(float(self._given("grad_scale", 1.0)))
+        grads = [p.grad for p in self._params() if p.grad is not None]
+        if inverse != 1.0:
+            for grad in grads:
+                grad.mul_(inverse)
+        if clip:
+            torch.nn.utils.clip_grad_norm_(list(self._params()), clip)
+
+    def _torch_step(self) -> None:
+        base = self.torch_class
+        if base is None:
+            raise MpoptError(f"PyTorch has no {type(self).__name__} to fall back on")
+        inspect.unwrap(base.step)(self)  # without the hooks, which ran for this step
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self.__dict__.pop("_measured", None)
+
+
+_NEUTRAL = {
+    "beta1": 0.0,
+    "beta2": 0.0,
+    "eps": 0.0,
+    "weight_decay": 0.0,
+    "momentum": 0.0,
+    "dampening": 0.0,
+    "decoupled": False,
+    "maximize": False,
+    "nesterov": False,
+}
+
+
+class _Plan:
+    """The native update of one step, and the tensors that it points to."""
+
+    def __init__(self, optimizer: Fused) -> None:
+        self.optimizer = optimizer
+        self.params: list[Tensor] = []
+        self.arrays: list[dict[str, Any]] = []
+        self.grads: list[Tensor] = []
+        rows = []
+        for number, group in enumerate(optimizer.param_groups):
+            for param in group["params"]:
+                if param.grad is not None:
+                    rows.append(self._row(param, group, number))
+        self.native = _native.update(rows, [self._figures(g) for g in optimizer.param_groups])
+
+    def _figures(self, group: dict[str, Any]) -> dict[str, Any]:
+        figures = {**_NEUTRAL, **self.optimizer._hyperparameters(group)}
+        return {k: float(v) if isinstance(v, Tensor) else v for k, v in figures.items()} | {
+            "algorithm": self.optimizer.algorithm
+        }
+
+    def _row(self, param: Tensor, group: dict[str, Any], number: int) -> dict[str, Any]:
+        assert param.grad is not None
+        arrays = self.optimizer._states(param, group)
+        weight = real_view(param.detach())
+        for name, value in arrays.items():
+            if isinstance(value, Tensor):
+                arrays[name] = _checked(real_view(value), weight, name)
+        grad = aligned(real_view(param.grad.detach()), weight)
+        self.params.append(param)
+        self.arrays.append(dict(arrays))
+        self.grads.append(grad)
+        return row(weight, grad, {**arrays, "group": number})
+
+    def measure(self, inverse: float) -> Measured:
+        if not self.params:
+            return Measured(0.0, 0, None)
+        sum_of_squares, infs, nans, first = self.native.measure(inverse)
+        bad = self.params[first] if first < len(self.params) else None
+        flags = (INF if infs else 0) | (NAN if nans else 0)
+        return Measured(math.sqrt(sum_of_squares), flags, bad)
+
+    def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool, seed: int = 0) -> None:
+        self.native.apply(multiplier, is_skipped, zero_grad, seed)
+        if zero_grad:
+            self._clear_copies()
+        if is_skipped:
+            return
+        for param, arrays in zip(self.params, self.arrays, strict=True):
+            self.optimizer._keep(param, arrays)
+        # Autograd and weight shadows must see that the values changed.
+        torch.autograd.graph.increment_version(self.params)
+
+    def _clear_copies(self) -> None:
+        for param, grad in zip(self.params, self.grads, strict=True):
+            assert param.grad is not None
+            if param.grad.data_ptr() != grad.data_ptr():
+                param.grad.zero_()
+
+
+def _checked(state: Tensor, weight: Tensor, name: str) -> Tensor:
+    if state.shape != weight.shape or not is_dense(state):
+        raise MpoptError(f"state {name} of shape {tuple(state.shape)} does not fit its parameter")
+    if state.stride() != weight.stride():
+        raise MpoptError(f"state {name} lies in another order than its parameter")
+    return state

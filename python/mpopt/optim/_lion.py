@@ -1,0 +1,64 @@
+"""Lion: the sign of a mean of gradients (Chen et al., 2023), with decoupled decay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._fused import Fused
+
+
+class Lion(Fused):
+    """p = p * (1 - lr * weight_decay) - lr * sign(beta1 * m + (1 - beta1) * g).
+
+    A weight whose direction is 0 does not move.
+
+    Raises:
+        ValueError: a figure out of range, as in torch.optim.Adam.
+    """
+
+    algorithm = "lion"
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        if not lr >= 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        for index, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        if not weight_decay >= 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        defaults = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, defaults)
+
+    def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
+        beta1, beta2 = group["betas"]
+        return {
+            "lr": group["lr"],
+            "beta1": beta1,
+            "beta2": beta2,
+            "weight_decay": group["weight_decay"],
+            "decoupled": True,
+            "maximize": group["maximize"],
+        }
+
+    def _states(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        mean = self.state[param].get("exp_avg")
+        first = torch.zeros_like(param) if mean is None else mean
+        return {"first": first, "step": 1.0, "is_first": mean is None}
+
+    def _keep(self, param: Tensor, arrays: dict[str, Any]) -> None:
+        if arrays["is_first"]:
+            mean = arrays["first"]
+            is_complex = param.is_complex()
+            self.state[param]["exp_avg"] = torch.view_as_complex(mean) if is_complex else mean

@@ -1,0 +1,313 @@
+//===- RuntimeBindings.cpp - loss scaler and scaled update ----------------===//
+//
+// Memory belongs to PyTorch: arrays come as addresses and live as long as the
+// tensors that the caller holds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/src/Bindings.h"
+#include "runtime/LossScaler.h"
+#include "runtime/Update.h"
+#include "runtime/Update/Kernels.h"
+
+#include <cmath>
+
+using namespace mpopt;
+using namespace mpopt::update;
+namespace py = pybind11;
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+/// `torch_parallel_for` of PyTorch's stable C interface: its own thread pool.
+using TorchParallelFor = int32_t (*)(int64_t begin, int64_t end, int64_t grain,
+                                     Body body, void *context);
+static TorchParallelFor torchParallelFor = nullptr;
+
+static void parallelFor(int64_t count, Body body, void *context) {
+  if (count < 2 || !torchParallelFor)
+    serialFor(count, body, context);
+  else
+    torchParallelFor(0, count, 1, body, context);
+}
+
+//===----------------------------------------------------------------------===//
+// The scaled update
+//===----------------------------------------------------------------------===//
+
+static Format formatOf(const std::string &name) {
+  if (name == "f32")
+    return Format::F32;
+  if (name == "f16")
+    return Format::F16;
+  if (name == "bf16")
+    return Format::BF16;
+  throw py::value_error("unknown format '" + name + "'");
+}
+
+static Array arrayOf(const py::object &pair) {
+  if (pair.is_none())
+    return {};
+  auto [address, format] = pair.cast<std::pair<uintptr_t, std::string>>();
+  return {reinterpret_cast<void *>(address), formatOf(format)};
+}
+
+static Tensor tensorOf(const py::dict &row) {
+  Tensor tensor;
+  tensor.size = row["size"].cast<size_t>();
+  tensor.weight = arrayOf(row["weight"]);
+  tensor.weightLow = reinterpret_cast<uint16_t *>(row["low"].cast<uintptr_t>());
+  tensor.gradient = arrayOf(row["gradient"]);
+  tensor.first = arrayOf(row["first"]);
+  tensor.second = arrayOf(row["second"]);
+  tensor.largest = arrayOf(row["largest"]);
+  tensor.copy = arrayOf(row["copy"]);
+  tensor.group = row["group"].cast<uint32_t>();
+  tensor.step = row["step"].cast<double>();
+  tensor.isFirst = row["is_first"].cast<bool>();
+  return tensor;
+}
+
+static Algorithm algorithmOf(const std::string &name) {
+  if (name == "adam")
+    return Algorithm::Adam;
+  if (name == "sgd")
+    return Algorithm::SGD;
+  if (name == "lion")
+    return Algorithm::Lion;
+  throw py::value_error("unknown algorithm '" + name + "'");
+}
+
+static Hyperparameters hyperparametersOf(const py::dict &group) {
+  Hyperparameters h;
+  h.algorithm = algorithmOf(group["algorithm"].cast<std::string>());
+  h.learningRate = group["lr"].cast<double>();
+  h.beta1 = group["beta1"].cast<double>();
+  h.beta2 = group["beta2"].cast<double>();
+  h.epsilon = group["eps"].cast<double>();
+  h.weightDecay = group["weight_decay"].cast<double>();
+  h.momentum = group["momentum"].cast<double>();
+  h.dampening = group["dampening"].cast<double>();
+  h.isDecayDecoupled = group["decoupled"].cast<bool>();
+  h.isMaximized = group["maximize"].cast<bool>();
+  h.isNesterov = group["nesterov"].cast<bool>();
+  return h;
+}
+
+namespace {
+class Update {
+public:
+  Update(const py::list &rows, const py::list &hyperparameters,
+         const std::string &name)
+      : kernels(kernelsNamed(name)) {
+    for (py::handle row : rows)
+      tensors.push_back(tensorOf(row.cast<py::dict>()));
+    for (py::handle group : hyperparameters)
+      groups.push_back(hyperparametersOf(group.cast<py::dict>()));
+    for (const Tensor &tensor : tensors)
+      check(tensor);
+  }
+
+  py::tuple measure(float inverse) const {
+    Measured measured;
+    {
+      py::gil_scoped_release release;
+      measured = measureGradients(tensors, inverse, kernels, parallelFor);
+    }
+    return py::make_tuple(measured.sumOfSquares, measured.infs, measured.nans,
+                          measured.firstBad);
+  }
+
+  void apply(float multiplier, bool isSkipped, bool clearsGradients,
+             uint64_t seed) const {
+    py::gil_scoped_release release;
+    applyUpdate(tensors, groups, {multiplier, isSkipped, clearsGradients, seed},
+                kernels, parallelFor);
+  }
+
+private:
+  static const Kernels &kernelsNamed(const std::string &name) {
+    if (name.empty())
+      return bestKernels();
+    const Kernels *found = findKernels(name.c_str());
+    if (!found)
+      throw py::value_error("this machine does not run the kernels '" + name +
+                            "'");
+    return *found;
+  }
+
+  void check(const Tensor &tensor) const {
+    if (tensor.group >= groups.size())
+      throw py::value_error("a tensor is in no group");
+    bool isAdam = groups[tensor.group].algorithm == Algorithm::Adam;
+    bool isLion = groups[tensor.group].algorithm == Algorithm::Lion;
+    if (!tensor.weight || ((isAdam || isLion) && !tensor.first) ||
+        (isAdam && !tensor.second))
+      throw py::value_error("a tensor lacks a state");
+    if (tensor.weightLow && tensor.weight.format != Format::BF16)
+      throw py::value_error("a split master has a weight in bf16");
+  }
+
+  std::vector<Tensor> tensors;
+  std::vector<Hyperparameters> groups;
+  const Kernels &kernels;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The loss scaler
+//===----------------------------------------------------------------------===//
+
+static AtFloor atFloorOf(const std::string &name) {
+  if (name == "hold")
+    return AtFloor::Hold;
+  if (name == "reset")
+    return AtFloor::Reset;
+  if (name == "fail")
+    return AtFloor::Fail;
+  throw py::value_error("at_floor is hold, reset or fail, not '" + name + "'");
+}
+
+static const char *textOf(AtFloor atFloor) {
+  return atFloor == AtFloor::Hold    ? "hold"
+         : atFloor == AtFloor::Reset ? "reset"
+                                     : "fail";
+}
+
+namespace {
+/// A rule with its state.
+class Scaler {
+public:
+  Scaler(const std::string &name, const py::kwargs &figures) {
+    const ScalerRule *found = findScalerRule(name);
+    if (!found)
+      throw py::value_error("no loss scaling rule '" + name + "'");
+    rule = *found;
+    set(figures);
+    state = initialState(rule);
+  }
+
+  /// Changes figures, or throws and changes none.
+  void set(const py::kwargs &figures) {
+    ScalerRule before = rule;
+    try {
+      for (auto [key, value] : figures)
+        setOne(key.cast<std::string>(), value);
+      std::string wrong = whatIsWrong(rule);
+      if (!wrong.empty())
+        throw py::value_error(wrong);
+    } catch (...) {
+      rule = before;
+      throw;
+    }
+  }
+
+  void update(uint32_t flags) { updateScale(rule, flags, state); }
+
+  py::dict figures() const {
+    py::dict d;
+    d["init_scale"] = rule.initScale;
+    d["growth_factor"] = rule.growthFactor;
+    d["backoff_factor"] = rule.backoffFactor;
+    d["growth_interval"] = rule.growthInterval;
+    d["min_scale"] = rule.minScale;
+    d["max_scale"] = rule.maxScale;
+    d["hysteresis"] = rule.hysteresisSteps;
+    d["at_floor"] = textOf(rule.atFloor);
+    d["floor_tolerance"] = rule.floorTolerance;
+    return d;
+  }
+
+  ScalerRule rule;
+  ScalerState state;
+
+private:
+  void setOne(const std::string &key, py::handle value) {
+    if (key == "init_scale")
+      rule.initScale = value.cast<double>();
+    else if (key == "growth_factor")
+      rule.growthFactor = value.cast<double>();
+    else if (key == "backoff_factor")
+      rule.backoffFactor = value.cast<double>();
+    else if (key == "growth_interval")
+      rule.growthInterval = value.cast<int32_t>();
+    else if (key == "min_scale")
+      rule.minScale = value.cast<double>();
+    else if (key == "max_scale")
+      rule.maxScale = value.cast<double>();
+    else if (key == "hysteresis")
+      rule.hysteresisSteps = value.cast<int32_t>();
+    else if (key == "at_floor")
+      rule.atFloor = atFloorOf(value.cast<std::string>());
+    else if (key == "floor_tolerance")
+      rule.floorTolerance = value.cast<int32_t>();
+    else
+      throw py::value_error("a loss scaling rule has no '" + key + "'");
+  }
+};
+} // namespace
+
+static std::vector<std::string> ruleNames() {
+  std::vector<std::string> names;
+  auto [begin, end] = scalerRules();
+  for (const ScalerRule *rule = begin; rule != end; ++rule)
+    names.emplace_back(rule->name);
+  return names;
+}
+
+void mlir::mp::python::bindRuntime(py::module_ &m) {
+  m.def("set_parallel_for", [](uintptr_t address) {
+    torchParallelFor = reinterpret_cast<TorchParallelFor>(address);
+  });
+  m.def("kernels", [] { return bestKernels().name; });
+  m.def("clip_factor", clipFactor);
+  m.def("scaler_rules", ruleNames);
+
+  py::class_<Update>(m, "Update")
+      .def(py::init<const py::list &, const py::list &, const std::string &>(),
+           py::arg("tensors"), py::arg("groups"), py::arg("kernels") = "")
+      .def("measure", &Update::measure, py::arg("inverse"))
+      .def("apply", &Update::apply, py::arg("multiplier"), py::arg("skipped"),
+           py::arg("clear_gradients"), py::arg("seed"));
+
+  auto field = [](auto ScalerState::*member) {
+    return [member](const Scaler &scaler) { return scaler.state.*member; };
+  };
+  py::class_<Scaler>(m, "LossScaler")
+      .def(py::init<const std::string &, const py::kwargs &>())
+      .def("set", &Scaler::set)
+      .def("update", &Scaler::update, py::arg("flags"))
+      .def("figures", &Scaler::figures)
+      .def_property_readonly(
+          "inverse",
+          [](const Scaler &scaler) { return scaler.state.inverse(); })
+      .def_property_readonly("failed",
+                             [](const Scaler &scaler) {
+                               return (scaler.state.status &
+                                       ScalerState::kFailed) != 0;
+                             })
+      .def_property_readonly("at_floor",
+                             [](const Scaler &scaler) {
+                               return (scaler.state.status &
+                                       ScalerState::kAtFloor) != 0;
+                             })
+      .def_property(
+          "scale", field(&ScalerState::scale),
+          [](Scaler &scaler, float value) { scaler.state.scale = value; })
+      .def_property("growth_tracker", field(&ScalerState::growthTracker),
+                    [](Scaler &scaler, int32_t value) {
+                      scaler.state.growthTracker = value;
+                    })
+      .def_property("hysteresis_left", field(&ScalerState::hysteresisLeft),
+                    [](Scaler &scaler, int32_t value) {
+                      scaler.state.hysteresisLeft = value;
+                    })
+      .def_property_readonly("resets", field(&ScalerState::resets))
+      .def_property_readonly("applied", field(&ScalerState::applied))
+      .def_property_readonly("skipped", field(&ScalerState::skipped))
+      .def_property_readonly("skipped_in_a_row",
+                             field(&ScalerState::skippedInARow))
+      .def_property_readonly("inf_steps", field(&ScalerState::infSteps))
+      .def_property_readonly("nan_steps", field(&ScalerState::nanSteps));
+}

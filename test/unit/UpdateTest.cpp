@@ -1,0 +1,545 @@
+//===- UpdateTest.cpp - measured gradients and the scaled update ----------===//
+
+#include "runtime/Update.h"
+#include "runtime/LossScaler.h"
+#include "runtime/Numerics.h"
+#include "runtime/Update/Kernels.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace mpopt;
+using namespace mpopt::update;
+
+namespace {
+
+constexpr float kF32Inf = std::numeric_limits<float>::infinity();
+constexpr float kF32NaN = std::numeric_limits<float>::quiet_NaN();
+
+template <typename T>
+Array arrayOf(std::vector<T> &values, Format format) {
+  return {values.data(), format};
+}
+Array f32(std::vector<float> &values) { return arrayOf(values, Format::F32); }
+
+/// Any bits, so that also subnormals, infinities and NaNs come up.
+std::vector<float> anyFloats(size_t n, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<float> values(n);
+  for (float &value : values)
+    value = floatOf(uint32_t(generator()));
+  return values;
+}
+
+std::vector<float> normals(size_t n, uint64_t seed, float deviation = 1.0f) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<float> distribution(0.0f, deviation);
+  std::vector<float> values(n);
+  for (float &value : values)
+    value = distribution(generator);
+  return values;
+}
+
+/// Bits, in which all NaNs are one: which payload survives is not said.
+std::vector<uint32_t> bitsOfAll(const std::vector<float> &values) {
+  std::vector<uint32_t> bits;
+  for (float value : values)
+    bits.push_back(std::isnan(value) ? 0x7fc00000u : bitsOf(value));
+  return bits;
+}
+
+std::vector<const Kernels *> supported() {
+  std::vector<const Kernels *> found;
+  for (const char *name : {"portable", "avx2", "avx512"})
+    if (const Kernels *kernels = findKernels(name))
+      found.push_back(kernels);
+  return found;
+}
+
+/// Parts of odd sizes in an unusual order, as threads may take them.
+void scatteredFor(int64_t count, Body body, void *context) {
+  for (int64_t end = count; end > 0;) {
+    int64_t begin = std::max<int64_t>(0, end - 3);
+    body(begin, end, context);
+    end = begin;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+TEST(UpdateKernels, ConvertAsNumericsSays) {
+  std::vector<float> values = anyFloats(kBlock, 1);
+  for (const Kernels *kernels : supported())
+    for (size_t n : {size_t(1), size_t(15), size_t(17), kBlock}) {
+      std::vector<uint16_t> f16(n), bf16(n);
+      kernels->narrowF16(values.data(), f16.data(), n);
+      kernels->narrowBF16(values.data(), bf16.data(), n);
+      std::vector<float> wideF16(n), wideBF16(n);
+      kernels->widenF16(f16.data(), wideF16.data(), n);
+      kernels->widenBF16(bf16.data(), wideBF16.data(), n);
+      for (size_t i = 0; i != n; ++i) {
+        ASSERT_EQ(f16[i], f32ToF16(values[i])) << kernels->name;
+        ASSERT_EQ(bf16[i], f32ToBF16(values[i])) << kernels->name;
+        ASSERT_EQ(bitsOf(wideF16[i]), bitsOf(f16ToF32(f16[i])));
+        ASSERT_EQ(bitsOf(wideBF16[i]), bitsOf(bf16ToF32(bf16[i])));
+      }
+    }
+}
+
+// Case 21.
+TEST(UpdateKernels, HalvesOfAMasterJoinToTheSameBits) {
+  for (const Kernels *kernels : supported()) {
+    std::vector<float> values(kBlock), joined(kBlock);
+    std::vector<uint16_t> high(kBlock), low(kBlock);
+    // 1 in 251 of all patterns, beside each other's ties.
+    for (uint64_t pattern = 0; pattern < (1ULL << 32);) {
+      for (float &value : values) {
+        value = floatOf(uint32_t(pattern));
+        pattern += 251;
+      }
+      kernels->splitBF16(values.data(), high.data(), low.data(), kBlock);
+      kernels->joinBF16(high.data(), low.data(), joined.data(), kBlock);
+      for (size_t i = 0; i != kBlock; ++i) {
+        if (std::isnan(values[i]))
+          ASSERT_TRUE(std::isnan(joined[i]) && std::isnan(bf16ToF32(high[i])));
+        else
+          ASSERT_EQ(bitsOf(joined[i]), bitsOf(values[i])) << kernels->name;
+      }
+    }
+    float tie = floatOf(0x3f808000), nan = floatOf(0xffffffff);
+    kernels->splitBF16(&tie, high.data(), low.data(), 1);
+    EXPECT_EQ(high[0], 0x3f81);
+    kernels->splitBF16(&nan, high.data(), low.data(), 1);
+    EXPECT_EQ(high[0], 0xffff);
+  }
+}
+
+TEST(UpdateKernels, StochasticRoundingIsUnbiasedAndKeepsWhatFits) {
+  const Kernels &kernels = bestKernels();
+  constexpr size_t kDraws = 1 << 16;
+  // A quarter of the way from one bf16 value to the next.
+  std::vector<float> values(kBlock, floatOf(0x3f804000));
+  std::vector<uint32_t> random(kBlock);
+  std::vector<uint16_t> rounded(kBlock);
+  size_t ups = 0;
+  for (size_t first = 0; first != kDraws; first += kBlock) {
+    kernels.randomWords(7, first, random.data(), kBlock);
+    kernels.narrowBF16Stochastic(values.data(), random.data(), rounded.data(),
+                                 kBlock);
+    for (uint16_t bits : rounded) {
+      ASSERT_TRUE(bits == 0x3f80 || bits == 0x3f81);
+      ups += bits == 0x3f81;
+    }
+  }
+  // Five standard deviations of a binomial distribution.
+  EXPECT_NEAR(double(ups) / kDraws, 0.25, 5 * std::sqrt(0.1875 / kDraws));
+
+  std::fill(random.begin(), random.end(), 0xffffffffu);
+  std::vector<float> special = {1.5f, 0.0f, -0.0f, kF32Inf, -kF32Inf, kF32NaN};
+  kernels.narrowBF16Stochastic(special.data(), random.data(), rounded.data(),
+                               special.size());
+  for (size_t i = 0; i != special.size(); ++i)
+    EXPECT_EQ(rounded[i], f32ToBF16(special[i])) << special[i];
+}
+
+TEST(UpdateKernels, AllInstructionSetsGiveTheSameBits) {
+  std::vector<float> g = anyFloats(kBlock, 2), start = anyFloats(kBlock, 3);
+  AdamFactors adam = {0.125f, 0.01f, 0.999f, 0.9f,  0.1f,
+                      0.95f,  0.05f, 1e-3f,  0.31f, 1e-8f};
+  SgdFactors sgd = {0.125f, 0.01f, 0.9f, 0.8f, 1e-2f, false, true, true};
+  LionFactors lion = {0.125f, 0.999f, 0.9f, 0.1f, 0.99f, 0.01f, 1e-4f};
+  auto run = [&](const Kernels &kernels, size_t n) {
+    std::vector<float> p = start, m = start, v = start, largest = start;
+    std::vector<std::vector<float>> results;
+    auto keep = [&] {
+      for (const auto *array : {&p, &m, &v, &largest})
+        results.push_back(*array);
+    };
+    kernels.adam(adam, g.data(), p.data(), m.data(), v.data(), largest.data(),
+                 n);
+    keep();
+    kernels.sgd(sgd, g.data(), p.data(), m.data(), n);
+    keep();
+    kernels.lion(lion, g.data(), p.data(), m.data(), n);
+    keep();
+    std::vector<uint32_t> bits;
+    for (const auto &values : results)
+      for (uint32_t each : bitsOfAll(values))
+        bits.push_back(each);
+    return bits;
+  };
+  std::vector<float> finite = normals(kBlock, 4);
+  for (const Kernels *kernels : supported())
+    for (size_t n : {size_t(1), size_t(31), kBlock}) {
+      EXPECT_EQ(run(*kernels, n), run(kPortable, n)) << kernels->name;
+      EXPECT_EQ(bitsOf(kernels->sumOfSquares(finite.data(), n)),
+                bitsOf(kPortable.sumOfSquares(finite.data(), n)));
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Measuring
+//===----------------------------------------------------------------------===//
+
+Measured measure(std::vector<Tensor> tensors, float inverse = 1.0f,
+                 ParallelFor parallelFor = serialFor) {
+  return measureGradients(tensors, inverse, bestKernels(), parallelFor);
+}
+
+Tensor gradientOnly(std::vector<float> &values) {
+  Tensor tensor;
+  tensor.size = values.size();
+  tensor.gradient = f32(values);
+  return tensor;
+}
+
+// Case 15.
+TEST(Measure, NormNeitherOverflowsNorVanishes) {
+  std::vector<float> huge = {2e19f, 2e19f}, tiny(4, 1e-25f);
+  Measured measured = measure({gradientOnly(huge)});
+  EXPECT_EQ(measured.flags, 0u);
+  double norm = std::sqrt(measured.sumOfSquares);
+  EXPECT_NEAR(norm, 2.8284271e19, 1e13);
+  EXPECT_NEAR(clipFactor(norm, 1.0), 3.5355338e-20, 1e-26);
+  EXPECT_NEAR(std::sqrt(measure({gradientOnly(tiny)}).sumOfSquares), 2e-25,
+              1e-31);
+  std::vector<uint16_t> bf16 = {f32ToBF16(2e19f), f32ToBF16(2e19f)};
+  Tensor tensor;
+  tensor.size = 2;
+  tensor.gradient = arrayOf(bf16, Format::BF16);
+  EXPECT_EQ(measure({tensor}).flags, 0u);
+  EXPECT_TRUE(std::isfinite(measure({tensor}).sumOfSquares));
+}
+
+// Case 14.
+TEST(Measure, ClipFactor) {
+  EXPECT_EQ(clipFactor(0.5, 1.0), 1.0f);
+  EXPECT_EQ(bitsOf(clipFactor(1.0, 1.0)), 0x3f7ffff0u);
+  EXPECT_EQ(bitsOf(clipFactor(2.0, 1.0)), 0x3efffff8u);
+  EXPECT_EQ(bitsOf(clipFactor(3.0, 1.0)), 0x3eaaaaa7u);
+  EXPECT_EQ(clipFactor(0.0, 1.0), 1.0f);
+  EXPECT_EQ(clipFactor(1e9, 0.0), 1.0f) << "no limit";
+}
+
+TEST(Measure, TellsInfFromNaNAndNamesTheTensor) {
+  std::vector<float> clean(70000, 1.0f), bad(70000, 1.0f), later(10, kF32Inf);
+  bad[69999] = kF32NaN;
+  bad[40000] = -kF32Inf;
+  Measured measured =
+      measure({gradientOnly(clean), gradientOnly(bad), gradientOnly(later)});
+  EXPECT_EQ(measured.flags, uint32_t(kInf | kNaN));
+  EXPECT_EQ(measured.infs, 11u);
+  EXPECT_EQ(measured.nans, 1u);
+  EXPECT_EQ(measured.firstBad, 1u);
+  measured = measure({gradientOnly(clean)});
+  EXPECT_EQ(measured.firstBad, 1u) << "as many as there are tensors";
+  EXPECT_EQ(measured.sumOfSquares, 70000.0);
+}
+
+// Case 6: finite while scaled, inf when unscaled.
+TEST(Measure, OverflowOfTheUnscaledValueCounts) {
+  float largest = std::numeric_limits<float>::max();
+  std::vector<float> values = {largest, 1.0f};
+  EXPECT_EQ(measure({gradientOnly(values)}, 2.0f).flags, uint32_t(kInf));
+  EXPECT_EQ(measure({gradientOnly(values)}, 1.0f).flags, 0u);
+  std::vector<float> half = {largest / 2, -largest / 2};
+  EXPECT_EQ(measure({gradientOnly(half)}, 2.0f).flags, 0u)
+      << "their sum of squares is beyond the bound, they are not";
+  std::vector<uint16_t> f16 = {f32ToF16(40000.0f)};
+  Tensor tensor;
+  tensor.size = 1;
+  tensor.gradient = arrayOf(f16, Format::F16);
+  EXPECT_EQ(measure({tensor}, 2.0f).flags, 0u);
+}
+
+TEST(Measure, DoesNotDependOnThreads) {
+  std::vector<float> a = normals(200000, 5), b = normals(33, 6);
+  std::vector<Tensor> tensors = {gradientOnly(a), Tensor(), gradientOnly(b)};
+  EXPECT_EQ(bitsOf(measure(tensors).sumOfSquares),
+            bitsOf(measure(tensors, 1.0f, scatteredFor).sumOfSquares));
+}
+
+//===----------------------------------------------------------------------===//
+// Updating
+//===----------------------------------------------------------------------===//
+
+/// One parameter with Adam's state.
+struct Parameter {
+  std::vector<float> weight, gradient, first, second, largest;
+  std::vector<uint16_t> copy;
+
+  explicit Parameter(size_t n, uint64_t seed = 0)
+      : weight(normals(n, seed)), gradient(normals(n, seed + 1, 0.01f)),
+        first(n), second(n), largest(n), copy(n) {}
+
+  Tensor tensor(bool hasLargest = false) {
+    Tensor tensor;
+    tensor.size = weight.size();
+    tensor.weight = f32(weight);
+    tensor.gradient = f32(gradient);
+    tensor.first = f32(first);
+    tensor.second = f32(second);
+    if (hasLargest)
+      tensor.largest = f32(largest);
+    tensor.copy = arrayOf(copy, Format::BF16);
+    return tensor;
+  }
+};
+
+void apply(std::vector<Tensor> tensors, const Hyperparameters &group,
+           const Decision &decision = {}, ParallelFor parallelFor = serialFor) {
+  applyUpdate(tensors, {group}, decision, bestKernels(), parallelFor);
+}
+
+Hyperparameters adamW(double lr = 1e-3, double decay = 0.0) {
+  Hyperparameters h;
+  h.learningRate = lr;
+  h.weightDecay = decay;
+  h.isDecayDecoupled = true;
+  return h;
+}
+
+/// AdamW in double from the same f32 state.
+double adamInDouble(double p, double g, double &m, double &v,
+                    const Hyperparameters &h, double t) {
+  p *= h.isDecayDecoupled ? 1 - h.learningRate * h.weightDecay : 1.0;
+  m = h.beta1 * m + (1 - h.beta1) * g;
+  v = h.beta2 * v + (1 - h.beta2) * g * g;
+  double mean = m / (1 - std::pow(h.beta1, t));
+  double square = v / (1 - std::pow(h.beta2, t));
+  return p - h.learningRate * mean / (std::sqrt(square) + h.epsilon);
+}
+
+TEST(Apply, AdamWIsCloseToDouble) {
+  Parameter parameter(1000);
+  Hyperparameters h = adamW(1e-2, 0.1);
+  std::vector<double> m(1000), v(1000), p;
+  for (float value : parameter.weight)
+    p.push_back(value);
+  for (int t = 1; t <= 10; ++t) {
+    Tensor tensor = parameter.tensor();
+    tensor.step = t;
+    parameter.gradient = normals(1000, 100 + t, 0.01f);
+    tensor.gradient = f32(parameter.gradient);
+    apply({tensor}, h);
+    for (size_t i = 0; i != p.size(); ++i)
+      p[i] = adamInDouble(p[i], parameter.gradient[i], m[i], v[i], h, t);
+  }
+  for (size_t i = 0; i != p.size(); ++i) {
+    ASSERT_NEAR(parameter.weight[i], p[i], 2e-6 * (1 + std::abs(p[i])));
+    ASSERT_EQ(parameter.copy[i], f32ToBF16(parameter.weight[i]));
+  }
+}
+
+/// A step of one weight 1.0 with gradient 1.0 and fresh state.
+float oneStep(double t, float gradient = 1.0f, double lr = 1e-3) {
+  Parameter parameter(1);
+  parameter.weight = {1.0f};
+  parameter.gradient = {gradient};
+  Tensor tensor = parameter.tensor();
+  tensor.step = t;
+  apply({tensor}, adamW(lr));
+  return parameter.weight[0];
+}
+
+// Cases 9 and 18: t counts applied updates.
+TEST(Apply, BiasCorrectionOfTheFirstUpdate) {
+  EXPECT_EQ(bitsOf(oneStep(1)), 0x3f7fbe77u);
+  EXPECT_EQ(bitsOf(oneStep(4)), 0x3f7fd9eau);
+  EXPECT_EQ(bitsOf(oneStep(2)), 0x3f7fcf3bu);
+}
+
+// Case 10: a step with zeros is not a skipped one.
+TEST(Apply, SkippedStepLeavesNoTrace) {
+  Parameter parameter(40000, 9);
+  Tensor tensor = parameter.tensor();
+  apply({tensor}, adamW(1e-3, 0.01));
+  Parameter before = parameter;
+  Decision skipped;
+  skipped.isSkipped = true;
+  apply({tensor}, adamW(1e-3, 0.01), skipped);
+  EXPECT_EQ(parameter.weight, before.weight);
+  EXPECT_EQ(parameter.first, before.first);
+  EXPECT_EQ(parameter.second, before.second);
+  EXPECT_EQ(parameter.copy, before.copy);
+  EXPECT_EQ(parameter.gradient, before.gradient);
+
+  parameter.gradient.assign(40000, 0.0f);
+  tensor.step = 2;
+  apply({tensor}, adamW(1e-3, 0.01));
+  EXPECT_NE(parameter.weight, before.weight);
+}
+
+// Case 11: by a store, not by a multiplication.
+TEST(Apply, SkippedStepClearsGradients) {
+  Parameter parameter(3);
+  parameter.gradient = {kF32Inf, kF32NaN, 4.0f};
+  std::vector<float> weight = parameter.weight;
+  Decision decision;
+  decision.isSkipped = decision.clearsGradients = true;
+  apply({parameter.tensor()}, adamW(), decision);
+  for (float value : parameter.gradient)
+    EXPECT_EQ(bitsOf(value), 0u);
+  EXPECT_EQ(parameter.weight, weight);
+}
+
+// Cases 12 and 13: once, with the scale that the loss was multiplied with.
+TEST(Apply, GradientIsUnscaledOnce) {
+  std::vector<float> weight = {1.0f}, gradient = {1024.0f};
+  Tensor tensor;
+  tensor.size = 1;
+  tensor.weight = f32(weight);
+  tensor.gradient = f32(gradient);
+  Hyperparameters h;
+  h.algorithm = Algorithm::SGD;
+  h.learningRate = 0.1;
+  Decision decision;
+  decision.multiplier = 1.0f / 1024.0f;
+  apply({tensor}, h, decision);
+  EXPECT_EQ(bitsOf(weight[0]), 0x3f666666u);
+}
+
+// Case 23.
+TEST(Apply, LionDoesNotMoveWithoutADirection) {
+  std::vector<float> weight = {1.5f, 1.5f, 1.5f},
+                     gradient = {0.0f, 2.0f, -2.0f}, mean(3);
+  Tensor tensor;
+  tensor.size = 3;
+  tensor.weight = f32(weight);
+  tensor.gradient = f32(gradient);
+  tensor.first = f32(mean);
+  Hyperparameters h;
+  h.algorithm = Algorithm::Lion;
+  h.learningRate = 0.25;
+  h.beta2 = 0.99;
+  h.isDecayDecoupled = true;
+  apply({tensor}, h);
+  EXPECT_EQ(weight, (std::vector<float>{1.5f, 1.25f, 1.75f}));
+  EXPECT_FLOAT_EQ(mean[1], 0.02f);
+}
+
+TEST(Apply, SgdMomentumAndNesterov) {
+  for (bool isNesterov : {false, true}) {
+    std::vector<float> weight = {1.0f}, gradient = {0.5f}, buffer = {9.0f};
+    Tensor tensor;
+    tensor.size = 1;
+    tensor.weight = f32(weight);
+    tensor.gradient = f32(gradient);
+    tensor.first = f32(buffer);
+    tensor.isFirst = true;
+    Hyperparameters h;
+    h.algorithm = Algorithm::SGD;
+    h.learningRate = 0.5;
+    h.momentum = 0.5;
+    h.isNesterov = isNesterov;
+    apply({tensor}, h);
+    EXPECT_EQ(buffer[0], 0.5f);
+    EXPECT_EQ(weight[0], isNesterov ? 1 - 0.5f * 0.75f : 0.75f);
+    tensor.isFirst = false;
+    apply({tensor}, h);
+    EXPECT_EQ(buffer[0], 0.75f);
+  }
+}
+
+// The format of storage decides the rounding of what is stored, and no more.
+TEST(Apply, HalfGradientsAndMomentsAreComputedInF32) {
+  constexpr size_t kSize = 3000;
+  for (Format format : {Format::F16, Format::BF16}) {
+    auto narrow = format == Format::F16 ? f32ToF16 : f32ToBF16;
+    auto widen = format == Format::F16 ? f16ToF32 : bf16ToF32;
+    Parameter wide(kSize, 20);
+    std::vector<uint16_t> gradient, first, second;
+    for (size_t i = 0; i != kSize; ++i) {
+      gradient.push_back(narrow(wide.gradient[i]));
+      first.push_back(narrow(wide.weight[i]));
+      second.push_back(narrow(std::abs(wide.weight[i])));
+      wide.gradient[i] = widen(gradient[i]);
+      wide.first[i] = widen(first[i]);
+      wide.second[i] = widen(second[i]);
+    }
+    Parameter half = wide;
+    Tensor tensor = half.tensor();
+    tensor.gradient = arrayOf(gradient, format);
+    tensor.first = arrayOf(first, format);
+    tensor.second = arrayOf(second, format);
+    Decision decision;
+    decision.clearsGradients = true;
+    apply({tensor}, adamW(), decision);
+    apply({wide.tensor()}, adamW());
+    EXPECT_EQ(half.weight, wide.weight);
+    EXPECT_EQ(gradient, std::vector<uint16_t>(kSize, 0));
+    for (size_t i = 0; i != kSize; ++i) {
+      ASSERT_EQ(first[i], narrow(wide.first[i]));
+      ASSERT_EQ(second[i], narrow(wide.second[i]));
+    }
+  }
+}
+
+TEST(Apply, SplitMasterIsAnF32Master) {
+  constexpr size_t kSize = 2000;
+  Parameter wide(kSize, 30), split = wide;
+  std::vector<uint16_t> high(kSize), low(kSize);
+  for (size_t begin = 0; begin < kSize; begin += kBlock)
+    kPortable.splitBF16(wide.weight.data() + begin, high.data() + begin,
+                        low.data() + begin, std::min(kBlock, kSize - begin));
+  Tensor tensor = split.tensor();
+  tensor.weight = arrayOf(high, Format::BF16);
+  tensor.weightLow = low.data();
+  for (int step = 1; step <= 5; ++step) {
+    Tensor other = wide.tensor();
+    tensor.step = other.step = step;
+    apply({tensor}, adamW());
+    apply({other}, adamW());
+  }
+  std::vector<float> joined(kSize);
+  for (size_t begin = 0; begin < kSize; begin += kBlock)
+    kPortable.joinBF16(high.data() + begin, low.data() + begin,
+                       joined.data() + begin, std::min(kBlock, kSize - begin));
+  EXPECT_EQ(joined, wide.weight);
+}
+
+TEST(Apply, StochasticRoundingIsSeeded) {
+  auto run = [](uint64_t seed) {
+    Parameter parameter(3000, 40);
+    std::vector<uint16_t> weight(3000, 0x3f80);
+    Tensor tensor = parameter.tensor();
+    tensor.weight = arrayOf(weight, Format::BF16);
+    Decision decision;
+    decision.seed = seed;
+    apply({tensor}, adamW(1e-4), decision,
+          seed == 3 ? scatteredFor : serialFor);
+    return weight;
+  };
+  EXPECT_EQ(run(1), run(1));
+  EXPECT_NE(run(1), run(2));
+  EXPECT_EQ(run(0), std::vector<uint16_t>(3000, 0x3f80))
+      << "too small a step for bf16, rounded to even";
+  EXPECT_NE(run(1), run(0));
+}
+
+TEST(Apply, DoesNotDependOnThreads) {
+  Parameter a(200000, 50), b(200000, 50);
+  apply({a.tensor(true)}, adamW(1e-3, 0.1));
+  apply({b.tensor(true)}, adamW(1e-3, 0.1), {}, scatteredFor);
+  EXPECT_EQ(a.weight, b.weight);
+  EXPECT_EQ(a.largest, b.largest);
+  EXPECT_EQ(a.largest, a.second) << "after one update";
+}
+
+TEST(Apply, MaximizeAscends) {
+  Parameter up(100, 60), down(100, 60);
+  Hyperparameters h = adamW();
+  apply({down.tensor()}, h);
+  h.isMaximized = true;
+  for (float &value : up.gradient)
+    value = -value;
+  apply({up.tensor()}, h);
+  EXPECT_EQ(up.weight, down.weight);
+}
+
+} // namespace
