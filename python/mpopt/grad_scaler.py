@@ -88,14 +88,17 @@ class GradScaler(torch.amp.GradScaler):
     # Figures ----------------------------------------------------------------------
 
     def set_growth_factor(self, new_factor: float) -> None:
+        """Raises ValueError unless it is above 1."""
         self._machine.set(growth_factor=new_factor)
         super().set_growth_factor(new_factor)
 
     def set_backoff_factor(self, new_factor: float) -> None:
+        """Raises ValueError unless it is between 0 and 1."""
         self._machine.set(backoff_factor=new_factor)
         super().set_backoff_factor(new_factor)
 
     def set_growth_interval(self, new_interval: int) -> None:
+        """Raises ValueError unless it is at least 1."""
         self._machine.set(growth_interval=new_interval)
         super().set_growth_interval(new_interval)
 
@@ -117,6 +120,7 @@ class GradScaler(torch.amp.GradScaler):
     # The scale ----------------------------------------------------------------------
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
+        """As PyTorch's. Raises LossScaleError; the state then is that after the update."""
         if not self._enabled or new_scale is not None or not self._runs_machine():
             super().update(new_scale)
             return
@@ -175,12 +179,14 @@ class GradScaler(torch.amp.GradScaler):
     # Persistence ----------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
+        """PyTorch's keys; with another rule also what is left of its hysteresis."""
         state = super().state_dict()
         if state and self.rule != "torch":
             state["_hysteresis_left"] = self._machine.hysteresis_left
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state of this class or of PyTorch's."""
         super().load_state_dict(state_dict)
         if not self._enabled:
             return

@@ -1,4 +1,4 @@
-"""Command line: `python -m mpopt.bench casts|step|compile|scale --family F --variant V`.
+"""Command line: `python -m mpopt.bench casts|step|compile|scale|update`.
 
 Exit codes: 0 done, 1 a measurement failed, 2 a bad argument.
 """
@@ -21,21 +21,30 @@ from .families import FAMILIES, Size
 from .rows import Row, write_json
 from .scale import measure_scale
 from .step import Say, measure_step, tune_malloc
+from .update import DTYPES, measure_update
 from .variants import BASELINE, VARIANTS, Variant, parse_variants
 
-_COMMANDS = ("casts", "step", "compile", "scale")
+_COMMANDS = ("casts", "step", "compile", "scale", "update")
 _EPILOG = f"""families: {" ".join(FAMILIES)}
 variants: {" ".join(VARIANTS)}"""
 
 
 # What concerns only some commands: given to another, it would silently mean nothing.
 _CONCERNS = {
-    "rounds": ("step",),
+    "rounds": ("step", "update"),
     "seconds": ("step",),
     "no_memory": ("step",),
     "malloc": ("step",),
     "repeats": ("compile", "scale"),
     "nodes": ("scale",),
+    "families": ("casts", "step", "compile", "scale"),
+    "variants": ("casts", "step", "compile", "scale"),
+    "size": ("casts", "step", "compile", "scale"),
+    "numerics": ("casts", "step", "compile", "scale"),
+    "option": ("casts", "step", "compile", "scale"),
+    "millions": ("update",),
+    "dtype": ("update",),
+    "no_compile": ("update",),
 }
 
 
@@ -56,15 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     commands = "casts (kernels after Inductor, errors), step (times), compile (cold), scale"
-    add("command", help=f"{commands} (mpopt alone on a large graph)")
-    add("--family", "--families", dest="families", metavar="F[,F…]|all", required=True)
+    commands += " (mpopt alone on a large graph), update (optimizer step)"
+    add("command", help=commands)
+    add("--family", "--families", dest="families", metavar="F[,F…]|all")
     add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=None)
     add("--json", metavar="FILE", help="write tidy rows; - for standard output")
     add("--quick", action="store_true", help="small models, few samples")
     add("--size", choices=("full", "quick", "tiny"), help="size of the models alone")
     add("--numerics", choices=("strict", "precise"), help="contract of the mpopt variants")
     add("--option", action="append", default=[], metavar="K=V", help="of the mpopt backend")
-    add("--rounds", type=int, help="step: timed rounds (20; quick 7)")
+    add("--rounds", type=int, help="step, update: timed rounds (20; quick 7)")
     add("--seconds", type=float, help="step: stop timing after this long (120; quick 15)")
     add("--no-memory", action="store_true", help="step: no peak memory (a process per variant)")
     add(
@@ -74,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--repeats", type=int, help="compile, scale: samples per variant (3; quick 1)")
     add("--nodes", type=int, help="scale: least size of the graph (100000; quick 10000)")
+    add("--millions", type=float, help="update: million elements (50; quick 5)")
+    add("--dtype", choices=tuple(DTYPES), help="update: of the gradients (bf16)")
+    add("--no-compile", action="store_true", help="update: without the compiled variant")
     add("--verbose", action="store_true", help="list every kernel that only converts")
     return parser
 
@@ -107,7 +120,7 @@ def _check_concerns(args: argparse.Namespace) -> None:
     """Raise UsageError for an option that says nothing to the command."""
     for name, commands in _CONCERNS.items():
         value = getattr(args, name)
-        is_given = value is not None and value is not False
+        is_given = value is not None and value is not False and value != []
         if is_given and args.command not in commands:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} concerns {' and '.join(commands)}, not {args.command}")
@@ -137,7 +150,7 @@ class _Session:
         check_name("command", args.command, _COMMANDS)
         _check_concerns(args)
         self.args = args
-        self.families = _families(args.families)
+        self.families = self._named_families()
         self.variants = parse_variants(args.variants or _default_variant(args.command))
         self.options = _options(args, self.variants)
         self.size: Size = args.size or _default_size(args)
@@ -147,6 +160,13 @@ class _Session:
         self.nodes = int(_positive(args.nodes, "--nodes", 10_000 if args.quick else 100_000))
         self.output = Output(sys.stderr if args.json == "-" else sys.stdout)
         self.rows: list[Row] = []
+
+    def _named_families(self) -> list[str]:
+        if self.args.command == "update":
+            return ["transformer"]
+        if self.args.families is None:
+            raise UsageError("--family is required: " + ", ".join(FAMILIES) + ", or all")
+        return _families(self.args.families)
 
     def _casts(self, family: str, say: Say) -> list[Row]:
         rows = []
@@ -174,6 +194,14 @@ class _Session:
                 self.options,
                 nodes=self.nodes,
                 repeats=self.repeats,
+                say=say,
+            )
+        if self.args.command == "update":
+            return measure_update(
+                _positive(self.args.millions, "--millions", 5 if self.args.quick else 50),
+                self.args.dtype or "bf16",
+                rounds=self.rounds,
+                compiled=not self.args.no_compile,
                 say=say,
             )
         return measure_step(

@@ -36,6 +36,8 @@ def format_value(value: float, unit: str) -> str:
         return "not finite"
     if unit == "bytes":
         return _bytes(value)
+    if unit == "bytes/s":
+        return f"{value / 1e9:.1f} GB/s"
     if unit in ("ms", "s"):
         return f"{value:.2f} {unit}"
     if unit == "ratio":

@@ -15,14 +15,14 @@ class Row:
     """One measured value.
 
     Attributes:
-        command: casts, step, compile or scale.
+        command: casts, step, compile, scale or update.
         family: model family.
         variant: precision and backend.
         phase: forward, backward, update, step or compile.
         metric: a dotted suffix splits a metric (`cast_only_bytes.weight`) or
             describes its spread (`step_ms.q1`).
         value: may be non-finite; JSON then holds null.
-        unit: kernels, bytes, ms, s, ratio, graphs, nodes.
+        unit: kernels, bytes, bytes/s, ms, s, ratio, graphs, nodes.
         n: how many samples the value summarises.
     """
 

@@ -16,7 +16,7 @@ class Adam(Fused, torch.optim.Adam):
     """torch.optim.Adam, with `step(clip=…, zero_grad=…)`; see `Fused.step`."""
 
     algorithm = "adam"
-    torch_class = torch.optim.Adam
+    torch_class: type[torch.optim.Optimizer] = torch.optim.Adam
 
     def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
         beta1, beta2 = group["betas"]

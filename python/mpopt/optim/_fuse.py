@@ -39,7 +39,7 @@ def fuse(optimizer: Optimizer) -> Optimizer:
         known = ", ".join(sorted(known.__name__ for known in _FUSED))
         raise MpoptError(f"cannot fuse {name}; torch.optim's {known} can be fused")
     optimizer.__class__ = ours  # type: ignore[assignment]
-    optimizer._patch_step_function()  # type: ignore[no-untyped-call]
+    optimizer._patch_step_function()
     if "step" in optimizer.__dict__:
         _follow_schedulers(optimizer, ours)
     return optimizer

@@ -22,6 +22,7 @@ from ..errors import MpoptError
 from ..options import is_strict
 from . import _native
 from ._arrays import aligned, is_dense, real_view, row, why_unsupported
+from ._shadow import Shadow, make_shadow
 
 INF, NAN = 1, 2
 
@@ -138,6 +139,42 @@ class Fused(torch.optim.Optimizer):
     skipped_steps = 0
     """Steps that changed nothing, because gradients were not finite."""
 
+    # Half copies -------------------------------------------------------------------
+
+    def half_copy(self, param: Tensor, dtype: torch.dtype = torch.bfloat16) -> Tensor:
+        """The weight in `dtype`, current now; every later step writes it, too.
+
+        Not a leaf of autograd: a gradient with respect to it is the caller's to hand on.
+
+        Raises:
+            MpoptError: `param` is not one of this optimizer's, is not in float32, or has a
+                copy in another type.
+        """
+        shadows = self._shadows()
+        shadow = shadows.get(param)
+        if shadow is None:
+            if all(param is not other for other in self._params()):
+                raise MpoptError("a half copy of a parameter that this optimizer does not update")
+            shadow = shadows[param] = make_shadow(param, dtype)
+        if shadow.half.dtype is not dtype:
+            raise MpoptError(f"this parameter's half copy is in {shadow.half.dtype}, not {dtype}")
+        if not shadow.is_current(param):
+            log.counters["half_copies_cast_again"] += 1
+            shadow.refresh(param)
+        return shadow.half
+
+    def refresh_half_copies(self) -> None:
+        """Cast all again, after writes through `.data`, which PyTorch does not count."""
+        for param, shadow in self._shadows().items():
+            shadow.refresh(param)
+
+    def _shadows(self) -> dict[Tensor, Shadow]:
+        found: dict[Tensor, Shadow] = self.__dict__.setdefault("_half_copies", {})
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_half_copies"}
+
     # What the native update does not take ----------------------------------------
 
     def _fall_back(self, reason: str, clip: float, zero_grad: bool) -> None:
@@ -221,6 +258,9 @@ class _Plan:
             if isinstance(value, Tensor):
                 arrays[name] = _checked(real_view(value), weight, name)
         grad = aligned(real_view(param.grad.detach()), weight)
+        shadow = self.optimizer._shadows().get(param)
+        if shadow is not None:
+            arrays["copy"] = shadow.half
         self.params.append(param)
         self.arrays.append(dict(arrays))
         self.grads.append(grad)
@@ -242,8 +282,12 @@ class _Plan:
             return
         for param, arrays in zip(self.params, self.arrays, strict=True):
             self.optimizer._keep(param, arrays)
-        # Autograd and weight shadows must see that the values changed.
+        # Autograd and other holders of copies must see that the values changed.
         torch.autograd.graph.increment_version(self.params)
+        shadows = self.optimizer._shadows()
+        for param in self.params:
+            if param in shadows:
+                shadows[param].stamp(param)
 
     def _clear_copies(self) -> None:
         for param, grad in zip(self.params, self.grads, strict=True):

@@ -1,0 +1,51 @@
+"""Half copies of weights that the update writes as it goes.
+
+A copy is current while its parameter has the memory and the version counter that it had
+when the copy was written. Writes through `.data` move neither: whoever writes so calls
+`Fused.refresh_half_copies`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import MpoptError
+from ._arrays import FORMATS, is_dense
+
+
+@dataclass
+class Shadow:
+    """The half copy of one parameter, and when it was written."""
+
+    half: Tensor
+    version: int = -1
+    address: int = 0
+
+    def is_current(self, param: Tensor) -> bool:
+        """True if nothing has changed `param` since the copy was written, as far as PyTorch
+        counts."""
+        return self.version == param._version and self.address == param.data_ptr()
+
+    def stamp(self, param: Tensor) -> None:
+        """Record that the copy is written."""
+        self.version, self.address = param._version, param.data_ptr()
+
+    def refresh(self, param: Tensor) -> None:
+        """Cast the whole parameter again."""
+        with torch.no_grad():
+            self.half.copy_(param)
+        self.stamp(param)
+
+
+def make_shadow(param: Tensor, dtype: torch.dtype) -> Shadow:
+    """A current half copy. Raises MpoptError for what has none."""
+    if dtype not in FORMATS or dtype is torch.float32:
+        raise MpoptError(f"a half copy is of float16 or bfloat16, not {dtype}")
+    if param.dtype is not torch.float32 or not is_dense(param):
+        raise MpoptError(f"a half copy needs a dense parameter of float32, not {param.dtype}")
+    shadow = Shadow(torch.empty_like(param, dtype=dtype, requires_grad=False))
+    shadow.refresh(param)
+    return shadow
