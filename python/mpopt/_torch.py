@@ -134,6 +134,27 @@ def autocast_state() -> dict[str, str]:
     return state
 
 
+def autocast_dtypes() -> dict[str, torch.dtype]:
+    """The dtype of each device type with autocast on."""
+    return {device: getattr(torch, name) for device, name in autocast_state().items()}
+
+
+@functools.cache
+def has_grad_dtype() -> bool:
+    """True if a gradient may have another type than its parameter (2.10 and later)."""
+    return hasattr(torch.nn.Parameter(torch.empty(0)), "grad_dtype")
+
+
+def real_input(placeholder: fx.Node, example: Any) -> Any:
+    """The tensor that Dynamo saw for an input, not a fake one; None if it is gone."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if not isinstance(example, FakeTensor):
+        return example
+    real = getattr(placeholder.meta.get("grapharg"), "example", None)
+    return None if isinstance(real, FakeTensor) else real
+
+
 def backward_pass_autocast() -> str:
     """How AOTAutograd traces the backward graph; "unknown" where it cannot be set."""
     from torch._functorch import config

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import fx
 
-from . import _torch, composites, exporter, importer, log, native, origins
+from . import _torch, composites, exporter, half_weights, importer, log, native, origins
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of
 from .options import NUMERICS, Options, resolve
@@ -45,7 +45,11 @@ def mpopt(
         # Nothing to decide: the code must be what it would be without us.
         log.counters["stock_graphs"] += 1
         return _torch.compile_fx(gm, example_inputs, patches)
-    return _compile(gm, example_inputs, resolved, capture, patches)
+    halves = half_weights.plan(gm, example_inputs) if resolved.half_weights else {}
+    log.counters["half_weights"] += len(halves)
+    examples = half_weights.examples(example_inputs, halves)
+    compiled = _compile(gm, examples, resolved, capture, patches)
+    return half_weights.feed(compiled, halves) if halves else compiled
 
 
 def _compile(

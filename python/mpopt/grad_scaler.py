@@ -195,6 +195,19 @@ class GradScaler(torch.amp.GradScaler):
         if "_hysteresis_left" in state_dict:
             self._machine.hysteresis_left = state_dict["_hysteresis_left"]
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        machine = self._machine
+        state["_machine"] = (machine.figures(), machine.growth_tracker, machine.hysteresis_left)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        figures, growth_tracker, hysteresis_left = state["_machine"]
+        self._machine = native.load().LossScaler(self.rule, **figures)
+        self._machine.growth_tracker = growth_tracker
+        self._machine.hysteresis_left = hysteresis_left
+
 
 def found_of(state: dict[str, Any]) -> dict[str, Any]:
     """The flags that an optimizer's gradients have left, by device."""

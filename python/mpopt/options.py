@@ -56,6 +56,8 @@ class Options:
     """Make every fallback an error."""
     disable: bool = False
     """Compile as if the backend were "inductor"."""
+    half_weights: bool = True
+    """Take the half copies that an optimizer of `mpopt.optim` writes in place of weights."""
     inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
 
@@ -171,7 +173,7 @@ def _convert(key: str, value: Any, source: str) -> Any:
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
-    if key in ("strict", "disable"):
+    if key in ("strict", "disable", "half_weights"):
         return _require(isinstance(value, bool), value, key, "true or false", source)
     if key == "bisect_limit":
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -69,7 +69,7 @@ def capture(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Capture:
     low, rounds = bool(autocast), False
     entered = bool(autocast)
     for graph in graphs_of(gm):
-        state = _Autocast(entered)
+        state = Autocast(_torch.autocast_dtypes(), active=entered)
         for node in graph.nodes:
             state.step(node)
             entered = entered or state.active
@@ -124,7 +124,7 @@ def _decides_on_half(node: fx.Node) -> bool:
         not (t.is_floating_point() or t.is_complex())
         for t in _tensors(node.meta.get("example_value"))
     )
-    name = _target_name(node).split(".")[0]
+    name = target_name(node).split(".")[0]
     return any(discrete) or op_kind(f"aten.{name}") == "rounding"
 
 
@@ -140,28 +140,46 @@ def _describe(placeholder: fx.Node, example: Any) -> Input:
     return Input("input", name)
 
 
-def _target_name(node: fx.Node) -> str:
+def target_name(node: fx.Node) -> str:
+    """The name of what a node of Dynamo's graph calls."""
     return str(getattr(node.target, "__name__", node.target))
 
 
-class _Autocast:
-    """Whether autocast is on, while walking over enter and exit nodes.
+class Autocast:
+    """Where autocast is on, and in which dtype, while walking over enter and exit nodes.
 
     A sub-graph starts as on if it may have been called so: who reads the state
     treats the conversions of autocast and of decompositions alike.
     """
 
-    def __init__(self, active: bool) -> None:
-        self.active = active
-        self.outside: dict[Any, bool] = {}
+    def __init__(self, dtypes: Mapping[str, torch.dtype], *, active: bool = False) -> None:
+        self.dtypes: dict[str, torch.dtype] = dict(dtypes)
+        self.assumed = active
+        self.outside: dict[Any, tuple[dict[str, torch.dtype], bool]] = {}
+
+    @property
+    def active(self) -> bool:
+        """True if autocast is or may be on for some device."""
+        return self.assumed or bool(self.dtypes)
+
+    def dtype_on(self, device: str) -> torch.dtype | None:
+        """The half type on a device type; None where autocast is not known to be on."""
+        return self.dtypes.get(device)
 
     def step(self, node: fx.Node) -> None:
-        name = _target_name(node)
+        """Go past `node`."""
+        name = target_name(node)
         if name == "_enter_autocast":
-            self.outside[node] = self.active
-            self.active = bool(node.args[2]) if len(node.args) > 2 else True
-        elif name == "_exit_autocast":
-            self.active = self.outside.get(node.args[0], self.active)
+            self.outside[node] = self.dtypes, self.assumed
+            self._enter(*node.args)
+        elif name == "_exit_autocast" and node.args[0] in self.outside:
+            self.dtypes, self.assumed = self.outside[node.args[0]]
+
+    def _enter(self, device: Any, dtype: Any = None, enabled: Any = True, *_: Any) -> None:
+        rest = {k: v for k, v in self.dtypes.items() if k != device}
+        if enabled:
+            rest[device] = dtype or torch.get_autocast_dtype(device)
+        self.dtypes, self.assumed = rest, False
 
 
 def _tag(node: fx.Node, autocast: bool) -> str:
@@ -173,7 +191,7 @@ def _tag(node: fx.Node, autocast: bool) -> str:
 
 def is_user_cast(node: fx.Node) -> bool:
     """True if the model's text asks for a dtype in `node`, or writes into a given one."""
-    name = _target_name(node).split(".")[0]
+    name = target_name(node).split(".")[0]
     if name in _CAST_METHODS or name in _CAST_FUNCTIONS:
         return True
     if name in _WRITES or (name.endswith("_") and not name.startswith("_")) or "out" in node.kwargs:

@@ -9,6 +9,8 @@ from torch import Tensor
 
 FORMATS = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
+HALF = (torch.float16, torch.bfloat16)
+
 Address = tuple[int, str]
 
 

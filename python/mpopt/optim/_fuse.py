@@ -40,6 +40,7 @@ def fuse(optimizer: Optimizer) -> Optimizer:
         raise MpoptError(f"cannot fuse {name}; torch.optim's {known} can be fused")
     optimizer.__class__ = ours  # type: ignore[assignment]
     optimizer._patch_step_function()
+    optimizer._own()  # type: ignore[attr-defined]
     if "step" in optimizer.__dict__:
         _follow_schedulers(optimizer, ours)
     return optimizer

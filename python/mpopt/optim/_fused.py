@@ -21,8 +21,8 @@ from .. import log
 from ..errors import MpoptError
 from ..options import is_strict
 from . import _native
-from ._arrays import aligned, is_dense, real_view, row, why_unsupported
-from ._shadow import Shadow, make_shadow
+from ._arrays import HALF, aligned, is_dense, real_view, row, why_unsupported
+from ._shadow import Shadow, make_shadow, own
 
 INF, NAN = 1, 2
 
@@ -55,6 +55,24 @@ class Fused(torch.optim.Optimizer):
     algorithm = ""
     torch_class: type[torch.optim.Optimizer] | None = None
     """The optimizer of `torch.optim` that computes the same."""
+
+    half_gradients = False
+    """Under the backend, leave the gradient of a half weight in the type that backward made,
+    where this PyTorch has `Tensor.grad_dtype`. A second backward before the step widens it to
+    float32 and adds there."""
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """As PyTorch's; the parameters are this optimizer's from now on."""
+        super().add_param_group(param_group)
+        self._own()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._own()
+
+    def _own(self) -> None:
+        for param in self._params():
+            own(param, self)
 
     # What subclasses say -------------------------------------------------------
 
@@ -162,6 +180,13 @@ class Fused(torch.optim.Optimizer):
             log.counters["half_copies_cast_again"] += 1
             shadow.refresh(param)
         return shadow.half
+
+    def can_copy(self, param: Tensor, dtype: torch.dtype) -> bool:
+        """True if `half_copy` takes these."""
+        shadow = self._shadows().get(param)
+        if shadow is not None:
+            return shadow.half.dtype is dtype
+        return dtype in HALF and param.dtype is torch.float32 and is_dense(param)
 
     def refresh_half_copies(self) -> None:
         """Cast all again, after writes through `.data`, which PyTorch does not count."""
@@ -285,9 +310,10 @@ class _Plan:
         # Autograd and other holders of copies must see that the values changed.
         torch.autograd.graph.increment_version(self.params)
         shadows = self.optimizer._shadows()
-        for param in self.params:
-            if param in shadows:
-                shadows[param].stamp(param)
+        written = [(p, shadows[p]) for p in self.params if p in shadows]
+        torch.autograd.graph.increment_version([shadow.half for _, shadow in written])
+        for param, shadow in written:
+            shadow.stamp(param)
 
     def _clear_copies(self) -> None:
         for param, grad in zip(self.params, self.grads, strict=True):

@@ -7,13 +7,37 @@ when the copy was written. Writes through `.data` move neither: whoever writes s
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..errors import MpoptError
-from ._arrays import FORMATS, is_dense
+from ._arrays import HALF, is_dense
+
+if TYPE_CHECKING:
+    from ._fused import Fused
+
+_owners: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+
+def own(param: Tensor, optimizer: Fused) -> None:
+    """Record that `optimizer` updates `param`; the last one that says so counts."""
+    _owners[param] = weakref.ref(optimizer)
+
+
+def owner_of(param: Tensor) -> Fused | None:
+    """The optimizer of ours that updates `param`, if it is alive."""
+    reference: weakref.ref[Fused] | None = _owners.get(param)  # type: ignore[no-untyped-call]
+    return None if reference is None else reference()
+
+
+def any_owner() -> bool:
+    """True if a parameter may have an owner."""
+    return len(_owners) > 0
 
 
 @dataclass
@@ -42,7 +66,7 @@ class Shadow:
 
 def make_shadow(param: Tensor, dtype: torch.dtype) -> Shadow:
     """A current half copy. Raises MpoptError for what has none."""
-    if dtype not in FORMATS or dtype is torch.float32:
+    if dtype not in HALF:
         raise MpoptError(f"a half copy is of float16 or bfloat16, not {dtype}")
     if param.dtype is not torch.float32 or not is_dense(param):
         raise MpoptError(f"a half copy needs a dense parameter of float32, not {param.dtype}")
