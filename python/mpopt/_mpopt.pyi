@@ -59,16 +59,16 @@ def version() -> str:
 class Update:
     """One step of optimizers over memory that the caller keeps alive.
 
-    `tensors`: dictionaries with `size` in elements; `weight`, `gradient`, `first`, `second`,
-    `largest` and `copy`, each (address, "f32" | "f16" | "bf16") or None; `low`, the address of
-    the lower halves of split masters or 0; `group`, an index into `groups`; `step`, counted
-    from 1; `is_first`. `groups`: `algorithm` ("adam", "sgd", "lion") and figures named as in
-    torch.optim. `kernels`: "portable", "avx2", "avx512", or "" for the best.
+    `tensors`: tuples of size in elements, address of the lower halves of a split master or 0,
+    index into `groups`, step counted from 1, whether it is the first, and then an address (0
+    for none) and a format ("f32", "f16", "bf16") each for weight, gradient, the states first,
+    second and largest, and the half copy. `groups`: `algorithm` ("adam", "sgd", "lion") and
+    figures named as in torch.optim. `kernels`: "portable", "avx2", "avx512", "" for the best.
     Raises ValueError for what does not fit together.
     """
 
     def __init__(
-        self, tensors: list[dict[str, Any]], groups: list[dict[str, Any]], kernels: str = ""
+        self, tensors: list[tuple[Any, ...]], groups: list[dict[str, Any]], kernels: str = ""
     ) -> None: ...
     def measure(self, inverse: float) -> tuple[float, int, int, int]:
         """Sum of squares of the gradients as they are, infs, NaNs, and the number of the first

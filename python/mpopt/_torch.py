@@ -190,20 +190,19 @@ def converted_fake(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | No
     return FakeTensor(value.fake_mode, meta, value.device)  # type: ignore[attr-defined]
 
 
-def viewed_fake(target: Any, args: Sequence[Any]) -> torch.Tensor | None:
-    """What the view operator `target` gives on a fake tensor and constants, made without the
-    dispatcher's cache; None for any other operator or argument."""
-    if not is_operator(target) or not target.is_view or not args or not _is_plain_fake(args[0]):
+def viewed_fake(target: Any, value: Any, rest: Sequence[Any]) -> torch.Tensor | None:
+    """What the view operator `target` gives on the fake tensor `value` and constants, made
+    without the dispatcher's cache; None for any other operator or argument."""
+    if not is_operator(target) or not target.is_view or not _is_plain_fake(value):
         return None
-    if not all(map(_is_constant, args[1:])):
+    if not all(map(_is_constant, rest)):
         return None
     from torch._dispatch.python import no_python_dispatcher
     from torch._subclasses.fake_tensor import FakeTensor, in_kernel_invocation_manager
 
-    mode = args[0].fake_mode
-    with no_python_dispatcher(), in_kernel_invocation_manager(mode):
-        meta = target(*args)
-    return FakeTensor(mode, meta, args[0].device) if type(meta) is torch.Tensor else None
+    with no_python_dispatcher(), in_kernel_invocation_manager(value.fake_mode):
+        meta = target(value, *rest)
+    return FakeTensor(value.fake_mode, meta, value.device) if type(meta) is torch.Tensor else None
 
 
 def _is_plain_fake(value: Any) -> bool:

@@ -60,11 +60,11 @@ def dtype_text(dtype: torch.dtype) -> str:
 
 # Not through the property of fake tensors, which takes as long as all the rest.
 _layout_of = torch._C.TensorBase.layout.__get__  # type: ignore[attr-defined]
-_types: dict[tuple[torch.dtype, tuple[int, ...]], str] = {}
+_types: dict[tuple[torch.dtype, torch.Size], str] = {}
 
 
-def _ranked(shape: tuple[int, ...], dtype: torch.dtype) -> str:
-    dims = "".join("?x" if size < 0 else f"{size}x" for size in shape)
+def _ranked(dtype: torch.dtype, shape: torch.Size) -> str:
+    dims = "".join(f"{size}x" if type(size) is int else "?x" for size in shape)
     return f"tensor<{dims}{dtype_text(dtype)}>"
 
 
@@ -73,10 +73,13 @@ def type_text(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         if _layout_of(value) is not torch.strided:
             raise UnsupportedError(f"a tensor of layout {value.layout}")
-        key = value.dtype, tuple([size if type(size) is int else -1 for size in value.shape])
-        text = _types.get(key)
+        key = value.dtype, value.shape
+        try:
+            text = _types.get(key)
+        except TypeError:  # a symbolic size has no hash
+            return _ranked(*key)
         if text is None:
-            text = _types[key] = _ranked(key[1], key[0])
+            text = _types[key] = _ranked(*key)
         return text
     if isinstance(value, bool | torch.SymBool):
         return "i1"

@@ -45,7 +45,8 @@ def mpopt(
         # Nothing to decide: the code must be what it would be without us.
         log.counters["stock_graphs"] += 1
         return _torch.compile_fx(gm, example_inputs, patches)
-    halves = half_weights.plan(gm, example_inputs) if resolved.half_weights else {}
+    takes_halves = resolved.half_weights and bool(resolved.pass_pipeline())
+    halves = half_weights.plan(gm, example_inputs) if takes_halves else {}
     log.counters["half_weights"] += len(halves)
     examples = half_weights.examples(example_inputs, halves)
     compiled = _compile(gm, examples, resolved, capture, patches)

@@ -15,21 +15,21 @@ from . import _torch
 
 def run_node(node: fx.Node) -> Any:
     """The result of `node` on the traced values of its arguments."""
-    args, kwargs = _values(node)
+    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
     return node.target(*args, **kwargs)  # type: ignore[operator]
 
 
 def evaluate(node: fx.Node) -> Any:
     """The same as `run_node`, by the shortest way. To be called under `_torch.fake_execution`."""
-    args, kwargs = _values(node)
-    value = None
-    if not kwargs:
-        if node.target is _torch.CONVERT:
-            value = _torch.converted_fake(*args)
-        else:
-            value = _torch.viewed_fake(node.target, args)
+    value = _without_dispatcher(node)
     return run_node(node) if value is None else value
 
 
-def _values(node: fx.Node) -> Any:
-    return fx.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+def _without_dispatcher(node: fx.Node) -> Any:
+    source = node.args[0] if node.args else None
+    if node.kwargs or not isinstance(source, fx.Node):
+        return None
+    rest: Any = node.args[1:]
+    if node.target is _torch.CONVERT:
+        return _torch.converted_fake(source.meta["val"], *rest)
+    return _torch.viewed_fake(node.target, source.meta["val"], rest)

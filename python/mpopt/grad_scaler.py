@@ -109,8 +109,7 @@ class GradScaler(torch.amp.GradScaler):
         if not isinstance(optimizer, Fused) or optimizer._why_unsupported():
             return super()._check_inf_per_device(optimizer)
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        measured = optimizer.measure(float(scale))
-        optimizer.__dict__["_measured"] = measured
+        measured = optimizer.measure_for_step(float(scale))
         state = self._per_optimizer_states[id(optimizer)]
         found = torch.tensor(float(measured.flags != 0), device=scale.device)
         state["found_inf_per_device"] = {scale.device: found}

@@ -136,6 +136,7 @@ class _Importer:
         self.number: dict[fx.Node, int] = {}
         self.first_result: dict[fx.Node, int] = {}
         self.source_of: dict[tuple[str, str], int] = {}
+        self.path_of: dict[int, str] = {}
         self.line_of: dict[str, tuple[str, int]] = {}
         self.attribute_texts: dict[Any, str] = {}
         self.scalar_texts: dict[Any, str] = {}
@@ -345,7 +346,7 @@ class _Importer:
     def _source(self, node: fx.Node) -> int:
         meta = node.meta
         trace = meta.get("stack_trace") or ""
-        key = (origins.module_path(meta), trace)
+        key = (self._module_path(meta), trace)
         index = self.source_of.get(key)
         if index is None:
             if key == ("", ""):
@@ -355,6 +356,16 @@ class _Importer:
                 self.out.sources.append((key[0], *self._line(trace)))
             self.source_of[key] = index
         return index
+
+    def _module_path(self, meta: dict[str, Any]) -> str:
+        """The path, by the identity of the stack that many nodes share."""
+        stack = meta.get("nn_module_stack")
+        path = self.path_of.get(id(stack)) if stack else None
+        if path is None:
+            path = origins.module_path(meta)
+            if stack:
+                self.path_of[id(stack)] = path
+        return path
 
     def _line(self, trace: str) -> tuple[str, int]:
         line = self.line_of.get(trace)
@@ -416,7 +427,8 @@ def conversion_target(node: fx.Node) -> torch.dtype | None:
 
 def is_backward(node: fx.Node) -> bool:
     """True if a node of a joint graph belongs to the backward part."""
-    return str(node.meta.get("partitioner_tag", "")).endswith("backward")
+    tag = node.meta.get("partitioner_tag")
+    return tag is not None and str(tag).endswith("backward")
 
 
 def innermost_line(trace: str) -> tuple[str, int]:

@@ -36,36 +36,41 @@ static void parallelFor(int64_t count, Body body, void *context) {
 // The scaled update
 //===----------------------------------------------------------------------===//
 
-static Format formatOf(const std::string &name) {
+static Format formatOf(std::string_view name) {
   if (name == "f32")
     return Format::F32;
   if (name == "f16")
     return Format::F16;
   if (name == "bf16")
     return Format::BF16;
-  throw py::value_error("unknown format '" + name + "'");
+  throw py::value_error("unknown format '" + std::string(name) + "'");
 }
 
-static Array arrayOf(const py::object &pair) {
-  if (pair.is_none())
+/// An address and a format, at two places of a row.
+static Array arrayAt(const py::tuple &row, size_t place) {
+  auto address = row[place].cast<uintptr_t>();
+  if (address == 0)
     return {};
-  auto [address, format] = pair.cast<std::pair<uintptr_t, std::string>>();
-  return {reinterpret_cast<void *>(address), formatOf(format)};
+  return {reinterpret_cast<void *>(address),
+          formatOf(row[place + 1].cast<std::string_view>())};
 }
 
-static Tensor tensorOf(const py::dict &row) {
+/// The order that `row` in _arrays.py documents.
+static Tensor tensorOf(const py::tuple &row) {
+  if (row.size() != 17)
+    throw py::value_error("a tensor is described by 17 values");
   Tensor tensor;
-  tensor.size = row["size"].cast<size_t>();
-  tensor.weight = arrayOf(row["weight"]);
-  tensor.weightLow = reinterpret_cast<uint16_t *>(row["low"].cast<uintptr_t>());
-  tensor.gradient = arrayOf(row["gradient"]);
-  tensor.first = arrayOf(row["first"]);
-  tensor.second = arrayOf(row["second"]);
-  tensor.largest = arrayOf(row["largest"]);
-  tensor.copy = arrayOf(row["copy"]);
-  tensor.group = row["group"].cast<uint32_t>();
-  tensor.step = row["step"].cast<double>();
-  tensor.isFirst = row["is_first"].cast<bool>();
+  tensor.size = row[0].cast<size_t>();
+  tensor.weightLow = reinterpret_cast<uint16_t *>(row[1].cast<uintptr_t>());
+  tensor.group = row[2].cast<uint32_t>();
+  tensor.step = row[3].cast<double>();
+  tensor.isFirst = row[4].cast<bool>();
+  size_t place = 5;
+  for (Array *array : {&tensor.weight, &tensor.gradient, &tensor.first,
+                       &tensor.second, &tensor.largest, &tensor.copy}) {
+    *array = arrayAt(row, place);
+    place += 2;
+  }
   return tensor;
 }
 
@@ -102,7 +107,7 @@ public:
          const std::string &name)
       : kernels(kernelsNamed(name)) {
     for (py::handle row : rows)
-      tensors.push_back(tensorOf(row.cast<py::dict>()));
+      tensors.push_back(tensorOf(row.cast<py::tuple>()));
     for (py::handle group : hyperparameters)
       groups.push_back(hyperparametersOf(group.cast<py::dict>()));
     for (const Tensor &tensor : tensors)

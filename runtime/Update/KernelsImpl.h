@@ -136,27 +136,61 @@ static void randomWords(uint64_t seed, uint64_t first, uint32_t *__restrict to,
 // Sums
 //===----------------------------------------------------------------------===//
 
-using F32x8 = float __attribute__((vector_size(32)));
-using F64x8 = double __attribute__((vector_size(64)));
+template <typename T, size_t N>
+using Vector = T __attribute__((vector_size(N * sizeof(T))));
+
+/// Adds the upper half to the lower one until one number is left.
+template <typename T, size_t N>
+static T sumOf(Vector<T, N> values) {
+  if constexpr (N == 1) {
+    return values[0];
+  } else {
+    Vector<T, N / 2> low, high;
+    __builtin_memcpy(&low, &values, sizeof low);
+    __builtin_memcpy(&high,
+                     reinterpret_cast<const char *>(&values) + sizeof low,
+                     sizeof high);
+    return sumOf<T, N / 2>(low + high);
+  }
+}
 
 /// A square of an f32 is exact in double, and 2^53 of them do not overflow it.
-static double sumOfSquares(const float *values, size_t n) {
-  constexpr size_t kSums = 4;
-  F64x8 sums[kSums] = {};
+static double sumInDouble(const float *values, size_t n) {
+  Vector<double, 8> sums = {};
   size_t i = 0;
-  for (; i + 8 * kSums <= n; i += 8 * kSums)
-    for (size_t k = 0; k != kSums; ++k) {
-      F32x8 narrow;
-      __builtin_memcpy(&narrow, values + i + 8 * k, sizeof narrow);
-      F64x8 wide = __builtin_convertvector(narrow, F64x8);
-      sums[k] += wide * wide;
-    }
-  F64x8 sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  double total = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
-                 ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+  for (; i + 8 <= n; i += 8) {
+    Vector<float, 8> narrow;
+    __builtin_memcpy(&narrow, values + i, sizeof narrow);
+    Vector<double, 8> wide = __builtin_convertvector(narrow, Vector<double, 8>);
+    sums += wide * wide;
+  }
+  double total = sumOf<double, 8>(sums);
   for (; i != n; ++i)
     total += double(values[i]) * double(values[i]);
   return total;
+}
+
+/// 64 sums of at most kBlock / 64 squares each.
+static float sumInSingle(const float *values, size_t n) {
+  constexpr size_t kSums = 4;
+  Vector<float, 16> sums[kSums] = {};
+  for (size_t i = 0; i + 16 * kSums <= n; i += 16 * kSums)
+    for (size_t k = 0; k != kSums; ++k) {
+      Vector<float, 16> each;
+      __builtin_memcpy(&each, values + i + 16 * k, sizeof each);
+      sums[k] += each * each;
+    }
+  return sumOf<float, 16>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+/// In single precision where neither overflow nor underflow can matter: then
+/// the few roundings of each sum are below 2^-20 of it.
+static double sumOfSquares(const float *values, size_t n) {
+  if (n % 64 != 0)
+    return sumInDouble(values, n);
+  float sum = sumInSingle(values, n);
+  bool isSafe = sum > 1e-20f && sum < 1e30f;
+  return isSafe ? double(sum) : sumInDouble(values, n);
 }
 
 //===----------------------------------------------------------------------===//

@@ -103,7 +103,7 @@ def test_symbolic_sizes_go_through_the_dispatcher(target, args):
     mode = FakeTensorMode(shape_env=ShapeEnv())
     value = mode.from_tensor(torch.empty(6, 7))
     assert any(type(size) is torch.SymInt for size in value.shape)
-    assert _torch.viewed_fake(target, (value,)) is None
+    assert _torch.viewed_fake(target, value, ()) is None
     assert _torch.converted_fake(value, torch.half) is None
     slow, fast = both(mode, target, value, args)
     assert described(slow) == described(fast)
@@ -113,12 +113,12 @@ def test_symbolic_sizes_go_through_the_dispatcher(target, args):
 def test_what_is_no_view_goes_through_the_dispatcher():
     with FakeTensorMode():
         value = torch.empty(2, 3)
-    assert _torch.viewed_fake(aten.relu.default, (value,)) is None
-    assert _torch.viewed_fake(aten.view.default, (torch.empty(2, 3), [6])) is None
+    assert _torch.viewed_fake(aten.relu.default, value, ()) is None
+    assert _torch.viewed_fake(aten.view.default, torch.empty(2, 3), [[6]]) is None
 
 
 def test_plain_values_do_not_go_through_the_dispatcher():
     with FakeTensorMode():
         value = torch.empty(1, 3)
-    assert _torch.viewed_fake(aten.squeeze.dims, (value, [0])) is not None
+    assert _torch.viewed_fake(aten.squeeze.dims, value, ([0],)) is not None
     assert _torch.converted_fake(value, torch.half) is not None

@@ -339,6 +339,32 @@ def test_sparse_gradients_fall_back(monkeypatch):
     assert_equal(results[:1], results[1:])
 
 
+class Wrapped(torch.Tensor):
+    """A tensor that is not memory itself, as far as one can tell."""
+
+
+def test_wrappers_are_not_taken_for_memory():
+    parameter = torch.nn.Parameter(torch.ones(4))
+    parameter.grad = torch.ones(4).as_subclass(Wrapped)
+    with pytest.raises(MpoptError, match="a tensor of class Wrapped"):
+        optim.SGD([parameter], lr=0.1).step()
+
+
+def test_gradient_that_a_hook_replaces_is_the_one_that_counts():
+    parameter = torch.nn.Parameter(torch.ones(4))
+    optimizer = optim.SGD([parameter], lr=1.0)
+    scaler = mpopt.GradScaler("cpu", init_scale=2.0)
+    scaler.scale(parameter.sum()).backward()
+
+    def replace(*_):
+        parameter.grad = parameter.grad * 3.0
+
+    optimizer.register_step_pre_hook(replace)
+    scaler.step(optimizer, clip=0.25)
+    # The norm of four threes is 6; a quarter of it over four elements is an eighth each.
+    torch.testing.assert_close(parameter.detach(), torch.full((4,), 1.0 - 0.125))
+
+
 def test_differentiable_is_refused():
     parameters = params()
     optimizer = optim.SGD(parameters, lr=0.1, differentiable=True)
@@ -459,26 +485,15 @@ def test_half_copies_are_no_part_of_a_saved_optimizer():
 
 
 def test_native_update_checks_what_it_gets():
-    weight = torch.ones(4)
-    tensor = {
-        "size": 4,
-        "weight": (weight.data_ptr(), "f32"),
-        "low": 0,
-        "gradient": (weight.data_ptr(), "f64"),
-        "first": None,
-        "second": None,
-        "largest": None,
-        "copy": None,
-        "group": 0,
-        "step": 1.0,
-        "is_first": True,
-    }
+    address = torch.ones(4).data_ptr()
+    none = (0, "") * 4
     update = load().Update
     with pytest.raises(ValueError, match="unknown format 'f64'"):
-        update([tensor], [])
-    tensor["gradient"] = None
+        update([(4, 0, 0, 1.0, True, address, "f32", address, "f64", *none)], [])
     with pytest.raises(ValueError, match="a tensor is in no group"):
-        update([tensor], [])
+        update([(4, 0, 0, 1.0, True, address, "f32", 0, "", *none)], [])
+    with pytest.raises(ValueError, match="described by 17 values"):
+        update([(4, 0)], [])
     with pytest.raises(ValueError, match="does not run the kernels 'sse9'"):
         update([], [], "sse9")
 

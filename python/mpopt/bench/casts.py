@@ -32,6 +32,7 @@ class _SavedStorages:
 
     def __init__(self, runner: Runner) -> None:
         given = [*runner.model.parameters(), *runner.model.buffers(), *runner.batch]
+        given += runner.half_weights()
         self._given = {t.untyped_storage().data_ptr() for t in given}
         self._seen: dict[int, torch.UntypedStorage] = {}  # held, so that no address is reused
 
@@ -50,6 +51,8 @@ class _SavedStorages:
 
 def saved_bytes(runner: Runner) -> int:
     """Return the bytes that one forward saves for backward, parameters and inputs left out.
+
+    Half weights that an optimizer keeps are such inputs: they live as long as it does.
 
     The model must have run before, so that nothing is compiled under the hooks.
     """
@@ -112,5 +115,7 @@ def measure_casts(
     add("backward", "grad_error", exact.grad_error(runner.gradients()), "ratio")
     del loss
     add("forward", "saved_bytes", saved_bytes(runner), "bytes")
+    halves = sum(half.untyped_storage().nbytes() for half in runner.half_weights())
+    add("update", "half_weight_bytes", halves, "bytes")
     gc.collect()
     return CastReport(rows, list(kernels))

@@ -54,8 +54,21 @@ def cast_batch(batch: Batch, dtype: torch.dtype) -> Batch:
     return tuple(t.to(dtype) if t.is_floating_point() else t for t in batch)
 
 
+def _update_of(
+    variant: Variant, model: nn.Module
+) -> tuple[torch.optim.Optimizer, type[torch.amp.GradScaler]]:
+    """AdamW and the scaler: mpopt's with mpopt, else PyTorch's fused one."""
+    if variant.backend != "mpopt":
+        return torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True), torch.amp.GradScaler
+    from .. import GradScaler, optim
+
+    optimizer = optim.AdamW(model.parameters(), lr=1e-4)
+    optimizer.half_gradients = True
+    return optimizer, GradScaler
+
+
 class Runner:
-    """A model, its batch and its optimizer (fused AdamW), with fp16 loss scaling as users do it.
+    """A model, its batch and its optimizer (AdamW), with fp16 loss scaling as users do it.
 
     Attributes:
         model: the module with parameters in the variant's dtype.
@@ -77,8 +90,8 @@ class Runner:
         self.batch = cast_batch(batch, variant.weights)
         self._run = compiled(self.model, variant, options)
         self.last_loss = float("nan")
-        self._optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
-        self._scaler = torch.amp.GradScaler(
+        self._optimizer, scaler = _update_of(variant, self.model)
+        self._scaler = scaler(
             "cpu", init_scale=_FP16_SCALE, enabled=variant.autocast is torch.float16
         )
 
@@ -97,6 +110,11 @@ class Runner:
         self._scaler.step(self._optimizer)
         self._scaler.update()
         self._optimizer.zero_grad(set_to_none=True)
+
+    def half_weights(self) -> list[torch.Tensor]:
+        """Return the half copies of weights that the optimizer keeps."""
+        copies = getattr(self._optimizer, "half_copies", None)
+        return copies() if copies is not None else []
 
     def gradients(self) -> dict[str, torch.Tensor]:
         """Return the unscaled gradients of the last backward in fp64, by parameter name."""

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._fused import Fused
+from ._fused import Fused, States
 
-_KEYS = {"first": "exp_avg", "second": "exp_avg_sq", "largest": "max_exp_avg_sq"}
+_FIRST, _SECOND, _LARGEST = "exp_avg", "exp_avg_sq", "max_exp_avg_sq"
 
 
 class Adam(Fused, torch.optim.Adam):
@@ -30,25 +30,26 @@ class Adam(Fused, torch.optim.Adam):
             "maximize": group["maximize"],
         }
 
-    def _states(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         state = self.state[param]
-        names = ["first", "second"] + (["largest"] if group["amsgrad"] else [])
-        arrays: dict[str, Any] = {
-            name: state[_KEYS[name]] if _KEYS[name] in state else torch.zeros_like(param)
-            for name in names
-        }
-        step = float(state["step"]) if "step" in state else 0.0
-        return {**arrays, "step": step + 1.0, "is_first": step == 0.0}
+        amsgrad = group["amsgrad"]
+        if "step" in state and not (amsgrad and _LARGEST not in state):
+            largest = state[_LARGEST] if amsgrad else None
+            return States(state[_FIRST], state[_SECOND], largest, float(state["step"]) + 1.0)
+        first, second = (state.get(k, torch.zeros_like(param)) for k in (_FIRST, _SECOND))
+        largest = torch.zeros_like(param) if amsgrad else None
+        step = float(state.get("step", 0.0))
+        return States(first, second, largest, step + 1.0, is_new=True)
 
-    def _keep(self, param: Tensor, arrays: dict[str, Any]) -> None:
+    def _keep(self, param: Tensor, states: States) -> None:
         state = self.state[param]
-        if "step" not in state:
-            state["step"] = torch.tensor(0.0)
-        for name, key in _KEYS.items():
-            if name in arrays and key not in state:
-                value = arrays[name]
-                state[key] = torch.view_as_complex(value) if param.is_complex() else value
-        state["step"] += 1
+        state.setdefault("step", torch.tensor(0.0))
+        state[_FIRST], state[_SECOND] = states.first, states.second
+        if states.largest is not None:
+            state[_LARGEST] = states.largest
+
+    def _count(self, params: list[Tensor]) -> None:
+        torch._foreach_add_([self.state[param]["step"] for param in params], 1.0)
 
 
 class AdamW(Adam, torch.optim.AdamW):

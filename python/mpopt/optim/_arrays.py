@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,7 +12,15 @@ FORMATS = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
 HALF = (torch.float16, torch.bfloat16)
 
-Address = tuple[int, str]
+Row = tuple[Any, ...]
+
+# A complex number is a pair of real ones.
+_NUMBERS = {**{dtype: (name, 1) for dtype, name in FORMATS.items()}, torch.complex64: ("f32", 2)}
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """True if `tensor` is memory itself and no wrapper around others, such as DTensor."""
+    return type(tensor) in (Tensor, torch.nn.Parameter)
 
 
 def is_dense(tensor: Tensor) -> bool:
@@ -32,23 +41,21 @@ def why_unsupported(param: Tensor) -> str:
     grad = param.grad
     if grad is None:
         return ""
+    for tensor in (param, grad):
+        if not is_plain(tensor):
+            return f"a tensor of class {type(tensor).__name__}"
     if param.device.type != "cpu":
         return f"a parameter on {param.device.type}"
     if grad.layout is not torch.strided or param.layout is not torch.strided:
         return f"a gradient of layout {grad.layout}"
-    real = torch.view_as_real(param).dtype if param.is_complex() else param.dtype
-    if real not in FORMATS:
-        return f"a parameter of {param.dtype}"
+    for what, dtype in (("parameter", param.dtype), ("gradient", grad.dtype)):
+        if dtype not in _NUMBERS:
+            return f"a {what} of {dtype}"
     if param.is_complex() != grad.is_complex():
         return f"a gradient of {grad.dtype} for a parameter of {param.dtype}"
     if not is_dense(param):
         return "a parameter with gaps or overlaps in memory"
     return ""
-
-
-def real_view(tensor: Tensor) -> Tensor:
-    """Complex numbers as pairs of real ones; any other tensor as it is."""
-    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def aligned(tensor: Tensor, like: Tensor) -> Tensor:
@@ -58,23 +65,21 @@ def aligned(tensor: Tensor, like: Tensor) -> Tensor:
     return torch.empty_like(like, dtype=tensor.dtype).copy_(tensor)
 
 
-def address(tensor: Tensor | None) -> Address | None:
-    """Where the elements of a dense tensor begin, and their format."""
-    return None if tensor is None else (tensor.data_ptr(), FORMATS[tensor.dtype])
+def _address(tensor: Tensor | None) -> tuple[int, str]:
+    """Where the elements of a dense tensor begin, 0 for none, and their format."""
+    return (0, "") if tensor is None else (tensor.data_ptr(), _NUMBERS[tensor.dtype][0])
 
 
-def row(param: Tensor, grad: Tensor, arrays: dict[str, Any]) -> dict[str, Any]:
+def row(
+    param: Tensor,
+    grad: Tensor,
+    states: Sequence[Tensor | None],
+    half: Tensor | None,
+    group: int,
+    step: float,
+    is_first: bool,
+) -> Row:
     """What `_mpopt.Update` takes for one parameter."""
-    low = arrays.pop("low", None)
-    states = {name: address(arrays.pop(name, None)) for name in STATES}
-    return {
-        "size": param.numel(),
-        "weight": address(param),
-        "low": 0 if low is None else low.data_ptr(),
-        "gradient": address(grad),
-        **states,
-        **arrays,
-    }
-
-
-STATES = ("first", "second", "largest", "copy")
+    size = param.numel() * _NUMBERS[param.dtype][1]
+    arrays = [_address(tensor) for tensor in (param, grad, *states, half)]
+    return size, 0, group, step, is_first, *[part for pair in arrays for part in pair]

@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,12 +21,24 @@ from .. import log
 from ..errors import MpoptError
 from ..options import is_strict
 from . import _native
-from ._arrays import HALF, aligned, is_dense, real_view, row, why_unsupported
+from ._arrays import HALF, Row, aligned, is_dense, is_plain, row, why_unsupported
 from ._shadow import Shadow, make_shadow, own
 
 INF, NAN = 1, 2
 
 Closure = Callable[[], Any] | None
+
+
+class States(NamedTuple):
+    """What an update of one parameter reads and writes beside the weight."""
+
+    first: Tensor | None = None
+    second: Tensor | None = None
+    largest: Tensor | None = None
+    step: float = 1.0
+    """Updates so far, the coming one included."""
+    is_new: bool = False
+    """Made for this update."""
 
 
 @dataclass
@@ -80,16 +92,16 @@ class Fused(torch.optim.Optimizer):
         """The figures of a group, beside those of `_NEUTRAL`."""
         raise NotImplementedError
 
-    def _states(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """`first`, `second`, `largest` where there are any, `step` and `is_first`.
-
-        Missing states are made, but belong to nobody before `_keep`.
-        """
+    def _states(self, param: Tensor, group: dict[str, Any]) -> States:
+        """The arrays of an update. Missing ones are made, but are nobody's before `_keep`."""
         raise NotImplementedError
 
-    def _keep(self, param: Tensor, arrays: dict[str, Any]) -> None:
-        """Record what an update that was applied has changed beside the arrays."""
+    def _keep(self, param: Tensor, states: States) -> None:
+        """Record states that were made for an update that was applied."""
         raise NotImplementedError
+
+    def _count(self, params: list[Tensor]) -> None:
+        """Count an update that was applied, where a state does."""
 
     # The step --------------------------------------------------------------------
 
@@ -121,8 +133,14 @@ class Fused(torch.optim.Optimizer):
 
     def measure(self, scale: float = 1.0) -> Measured:
         """Read all gradients once; `scale` is what the loss was multiplied with."""
+        return _Plan(self).measure(inverse_of(scale))
+
+    def measure_for_step(self, scale: float) -> Measured:
+        """The same for the `step` that comes next, which does not read them again."""
         plan = _Plan(self)
-        return plan.measure(inverse_of(scale))
+        measured = plan.measure(inverse_of(scale))
+        self.__dict__["_measured"] = plan, measured
+        return measured
 
     def _why_unsupported(self) -> str:
         return next(filter(None, map(why_unsupported, self._params())), "")
@@ -132,18 +150,19 @@ class Fused(torch.optim.Optimizer):
             yield from group["params"]
 
     def _update(self, clip: float, zero_grad: bool) -> None:
-        plan = _Plan(self)
+        plan, measured = self.__dict__.pop("_measured", (None, None))
+        if plan is None or not plan.is_current():
+            plan, measured = _Plan(self), None
         if not plan.params:
             return
         inverse = inverse_of(float(self._given("grad_scale", 1.0)))
         is_bad = self._given("found_inf", 0.0) != 0  # NaN, or a sum over devices, too
         factor = 1.0
         if clip and not is_bad:
-            measured = self.__dict__.pop("_measured", None) or plan.measure(inverse)
+            measured = measured or plan.measure(inverse)
             is_bad = measured.flags != 0
             if not is_bad:
                 factor = _native.clip_factor(measured.norm * inverse, clip)
-        self.__dict__.pop("_measured", None)
         plan.apply(inverse * factor, bool(is_bad), zero_grad)
         self.skipped_steps = self.skipped_steps + bool(is_bad)
 
@@ -181,12 +200,17 @@ class Fused(torch.optim.Optimizer):
             shadow.refresh(param)
         return shadow.half
 
+    def half_copies(self) -> list[Tensor]:
+        """The half copies that exist, current or not."""
+        return [shadow.half for shadow in self._shadows().values()]
+
     def can_copy(self, param: Tensor, dtype: torch.dtype) -> bool:
         """True if `half_copy` takes these."""
         shadow = self._shadows().get(param)
         if shadow is not None:
             return shadow.half.dtype is dtype
-        return dtype in HALF and param.dtype is torch.float32 and is_dense(param)
+        is_single = is_plain(param) and param.dtype is torch.float32
+        return dtype in HALF and is_single and is_dense(param)
 
     def refresh_half_copies(self) -> None:
         """Cast all again, after writes through `.data`, which PyTorch does not count."""
@@ -260,13 +284,16 @@ class _Plan:
     def __init__(self, optimizer: Fused) -> None:
         self.optimizer = optimizer
         self.params: list[Tensor] = []
-        self.arrays: list[dict[str, Any]] = []
+        self.states: list[States] = []
+        self.given: list[tuple[Tensor, int]] = []
+        """Gradients as they were found, with their version counters."""
         self.grads: list[Tensor] = []
+        self.shadows: list[Shadow | None] = []
         rows = []
         for number, group in enumerate(optimizer.param_groups):
             for param in group["params"]:
                 if param.grad is not None:
-                    rows.append(self._row(param, group, number))
+                    rows.append(self._row(param, param.grad, group, number))
         self.native = _native.update(rows, [self._figures(g) for g in optimizer.param_groups])
 
     def _figures(self, group: dict[str, Any]) -> dict[str, Any]:
@@ -275,21 +302,27 @@ class _Plan:
             "algorithm": self.optimizer.algorithm
         }
 
-    def _row(self, param: Tensor, group: dict[str, Any], number: int) -> dict[str, Any]:
-        assert param.grad is not None
-        arrays = self.optimizer._states(param, group)
-        weight = real_view(param.detach())
-        for name, value in arrays.items():
-            if isinstance(value, Tensor):
-                arrays[name] = _checked(real_view(value), weight, name)
-        grad = aligned(real_view(param.grad.detach()), weight)
+    def _row(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> Row:
+        states = self.optimizer._states(param, group)
+        for state in states[:3]:
+            if state is not None:
+                _check(state, param)
+        grad = aligned(given, param)
         shadow = self.optimizer._shadows().get(param)
-        if shadow is not None:
-            arrays["copy"] = shadow.half
         self.params.append(param)
-        self.arrays.append(dict(arrays))
+        self.states.append(states)
+        self.given.append((given, given._version))
         self.grads.append(grad)
-        return row(weight, grad, {**arrays, "group": number})
+        self.shadows.append(shadow)
+        half = None if shadow is None else shadow.half
+        return row(param, grad, states[:3], half, number, states.step, states.is_new)
+
+    def is_current(self) -> bool:
+        """True if the gradients are still those that were found."""
+        return all(
+            param.grad is grad and grad._version == version
+            for param, (grad, version) in zip(self.params, self.given, strict=True)
+        )
 
     def measure(self, inverse: float) -> Measured:
         if not self.params:
@@ -303,28 +336,30 @@ class _Plan:
         self.native.apply(multiplier, is_skipped, zero_grad, seed)
         if zero_grad:
             self._clear_copies()
-        if is_skipped:
-            return
-        for param, arrays in zip(self.params, self.arrays, strict=True):
-            self.optimizer._keep(param, arrays)
+        if not is_skipped:
+            self._finish()
+
+    def _finish(self) -> None:
+        for param, states in zip(self.params, self.states, strict=True):
+            if states.is_new:
+                self.optimizer._keep(param, states)
+        self.optimizer._count(self.params)
         # Autograd and other holders of copies must see that the values changed.
         torch.autograd.graph.increment_version(self.params)
-        shadows = self.optimizer._shadows()
-        written = [(p, shadows[p]) for p in self.params if p in shadows]
-        torch.autograd.graph.increment_version([shadow.half for _, shadow in written])
-        for param, shadow in written:
-            shadow.stamp(param)
+        halves = [shadow.half for shadow in self.shadows if shadow is not None]
+        torch.autograd.graph.increment_version(halves)
+        for param, shadow in zip(self.params, self.shadows, strict=True):
+            if shadow is not None:
+                shadow.stamp(param)
 
     def _clear_copies(self) -> None:
-        for param, grad in zip(self.params, self.grads, strict=True):
-            assert param.grad is not None
-            if param.grad.data_ptr() != grad.data_ptr():
-                param.grad.zero_()
+        for (given, _), grad in zip(self.given, self.grads, strict=True):
+            if given is not grad:
+                given.zero_()
 
 
-def _checked(state: Tensor, weight: Tensor, name: str) -> Tensor:
-    if state.shape != weight.shape or not is_dense(state):
-        raise MpoptError(f"state {name} of shape {tuple(state.shape)} does not fit its parameter")
-    if state.stride() != weight.stride():
-        raise MpoptError(f"state {name} lies in another order than its parameter")
-    return state
+def _check(state: Tensor, param: Tensor) -> None:
+    if state.shape != param.shape:
+        raise MpoptError(f"a state of shape {tuple(state.shape)} does not fit its parameter")
+    if state.stride() != param.stride():
+        raise MpoptError("a state lies in another order than its parameter")

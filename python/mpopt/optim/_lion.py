@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._fused import Fused
+from ._fused import Fused, States
 
 
 class Lion(Fused):
@@ -52,13 +52,9 @@ class Lion(Fused):
             "maximize": group["maximize"],
         }
 
-    def _states(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         mean = self.state[param].get("exp_avg")
-        first = torch.zeros_like(param) if mean is None else mean
-        return {"first": first, "step": 1.0, "is_first": mean is None}
+        return States(torch.zeros_like(param) if mean is None else mean, is_new=mean is None)
 
-    def _keep(self, param: Tensor, arrays: dict[str, Any]) -> None:
-        if arrays["is_first"]:
-            mean = arrays["first"]
-            is_complex = param.is_complex()
-            self.state[param]["exp_avg"] = torch.view_as_complex(mean) if is_complex else mean
+    def _keep(self, param: Tensor, states: States) -> None:
+        self.state[param]["exp_avg"] = states.first

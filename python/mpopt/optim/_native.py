@@ -13,6 +13,7 @@ from .. import log, native
 
 if TYPE_CHECKING:
     from .._mpopt import Update
+    from ._arrays import Row
 
 
 @functools.cache
@@ -30,7 +31,7 @@ def _library() -> Any:
     return library
 
 
-def update(rows: list[dict[str, Any]], groups: list[dict[str, Any]], kernels: str = "") -> Update:
+def update(rows: list[Row], groups: list[dict[str, Any]], kernels: str = "") -> Update:
     """One step over tensors that the caller keeps alive."""
     return _library().Update(rows, groups, kernels)  # type: ignore[no-any-return]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._fused import Fused
+from ._fused import Fused, States
 
 
 class SGD(Fused, torch.optim.SGD):
@@ -20,19 +20,12 @@ class SGD(Fused, torch.optim.SGD):
         names = ("lr", "weight_decay", "momentum", "dampening", "maximize", "nesterov")
         return {name: group[name] for name in names}
 
-    def _states(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        arrays: dict[str, Any] = {"step": 1.0, "is_first": False}
+    def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         if group["momentum"] == 0:
-            return arrays
+            return States()
         buffer = self.state[param].get("momentum_buffer")
-        arrays["is_first"] = buffer is None
-        arrays["first"] = torch.zeros_like(param) if buffer is None else buffer
-        return arrays
+        is_new = buffer is None
+        return States(torch.zeros_like(param) if is_new else buffer, is_new=is_new)
 
-    def _keep(self, param: Tensor, arrays: dict[str, Any]) -> None:
-        if arrays["is_first"]:
-            buffer = arrays["first"]
-            is_complex = param.is_complex()
-            self.state[param]["momentum_buffer"] = (
-                torch.view_as_complex(buffer) if is_complex else buffer
-            )
+    def _keep(self, param: Tensor, states: States) -> None:
+        self.state[param]["momentum_buffer"] = states.first
