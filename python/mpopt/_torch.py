@@ -151,8 +151,26 @@ def real_input(placeholder: fx.Node, example: Any) -> Any:
 
     if not isinstance(example, FakeTensor):
         return example
-    real = getattr(placeholder.meta.get("grapharg"), "example", None)
+    real: Any = getattr(placeholder.meta.get("grapharg"), "example", None)
     return None if isinstance(real, FakeTensor) else real
+
+
+def half_example(like: torch.Tensor, dtype: torch.dtype, mode: Any) -> torch.Tensor:
+    """A fake tensor of constant sizes for the half copy of a weight."""
+    with mode or contextlib.nullcontext():
+        return torch.empty_strided(like.shape, like.stride(), dtype=dtype, device=like.device)
+
+
+def add_input(graph: fx.Graph, name: str, value: torch.Tensor) -> fx.Node:
+    """A further last input of Dynamo's graph, which AOTAutograd takes for one of Dynamo's."""
+    from torch._dynamo.source import ConstantSource
+
+    last = graph.find_nodes(op="placeholder")[-1]
+    with graph.inserting_after(last):
+        node = graph.placeholder(name)
+    node.meta["example_value"] = value
+    node._dynamo_source = ConstantSource(f"mpopt_{node.name}")
+    return node
 
 
 def backward_pass_autocast() -> str:
@@ -187,7 +205,7 @@ def converted_fake(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | No
 
     with unset_fake_temporarily():
         meta = torch.empty_strided(value.shape, value.stride(), dtype=dtype, device="meta")
-    return FakeTensor(value.fake_mode, meta, value.device)  # type: ignore[attr-defined]
+    return FakeTensor(value.fake_mode, meta, value.device)
 
 
 def viewed_fake(target: Any, value: Any, rest: Sequence[Any]) -> torch.Tensor | None:

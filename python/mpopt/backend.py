@@ -46,10 +46,13 @@ def mpopt(
         log.counters["stock_graphs"] += 1
         return _torch.compile_fx(gm, example_inputs, patches)
     takes_halves = resolved.half_weights and bool(resolved.pass_pipeline())
-    halves = half_weights.plan(gm, example_inputs) if takes_halves else {}
+    if not takes_halves:
+        return _compile(gm, example_inputs, resolved, capture, patches)
+    halves = half_weights.plan(gm, example_inputs)
     log.counters["half_weights"] += len(halves)
-    examples = half_weights.examples(example_inputs, halves)
-    compiled = _compile(gm, examples, resolved, capture, patches)
+    examples, capture = half_weights.prepare(example_inputs, capture, halves)
+    with half_weights.further_inputs(gm, examples):
+        compiled = _compile(gm, examples, resolved, capture, patches)
     return half_weights.feed(compiled, halves) if halves else compiled
 
 

@@ -4,21 +4,25 @@ Autocast narrows a weight before every use, in every micro-batch. Where an optim
 `mpopt.optim` updates the weight, it has written the half copy already: the graph then gets
 the copy in place of the weight, and no cast is left. The values are the same bit for bit.
 
-A weight qualifies if all its readers are operators that autocast runs in one half type, and
-nothing else in the graph reads it. A tied embedding therefore does not.
+A weight whose readers all are operators that autocast runs in one half type is replaced as
+an input, and its gradient is that of the copy. A weight that others read as well, such as a
+tied embedding, stays an input beside its copy, which stands for the casts of the weight.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, fx
 
 from . import _torch, log
-from .origins import Autocast, target_name
+from .importer import conversion_target
+from .origins import AUTOCAST, Autocast, Capture, origin_of, target_name
 
 # Operators that autocast runs in the half type, whatever the device. (Those that it does so
 # for on some devices only are left out.)
@@ -41,28 +45,41 @@ _HALF = frozenset(
 )
 _VIEWS = frozenset({"t", "transpose", "permute", "view", "reshape", "unsqueeze", "squeeze"})
 
-Plan = dict[int, torch.dtype]
-"""The type of the half weight by number of the input."""
+
+@dataclasses.dataclass
+class Plan:
+    """Half types by the number of an input."""
+
+    replaced: dict[int, torch.dtype] = dataclasses.field(default_factory=dict)
+    added: dict[int, torch.dtype] = dataclasses.field(default_factory=dict)
+    """Weights that stay; their copies are further inputs, in this order."""
+
+    def __bool__(self) -> bool:
+        return bool(self.replaced or self.added)
+
+    def __len__(self) -> int:
+        return len(self.replaced) + len(self.added)
 
 
 def plan(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Plan:
-    """The inputs of Dynamo's graph that can be half weights."""
+    """The inputs of Dynamo's graph that have a half copy or can have one."""
     from .optim import _shadow
 
+    found = Plan()
     if not _shadow.any_owner():
-        return {}
+        return found
     types = _half_types(gm.graph)
-    found: Plan = {}
     placeholders = gm.graph.find_nodes(op="placeholder")
     for index, (node, example) in enumerate(zip(placeholders, example_inputs, strict=False)):
         param = _torch.real_input(node, example)
         if not isinstance(param, Tensor) or param.dtype is not torch.float32:
             continue
-        if _shadow.owner_of(param) is None:
+        readers = _types_of_readers(node, types)
+        halves = readers - {None}
+        if len(halves) != 1 or _shadow.owner_of(param) is None:
             continue
-        dtype = _type_of_readers(node, types)
-        if dtype is not None:
-            found[index] = dtype
+        where = found.replaced if len(readers) == 1 else found.added
+        where[index] = next(iter(halves))  # type: ignore[assignment]
     return found
 
 
@@ -84,12 +101,12 @@ def _device_of(node: fx.Node) -> str:
     return value.device.type if isinstance(value, Tensor) else ""
 
 
-def _type_of_readers(node: fx.Node, types: dict[fx.Node, torch.dtype]) -> torch.dtype | None:
-    """The half type that every reader of `node` narrows it to; None if they differ."""
+def _types_of_readers(node: fx.Node, types: dict[fx.Node, torch.dtype]) -> set[torch.dtype | None]:
+    """The half types that readers of `node` narrow it to; None for other readers."""
     found: set[torch.dtype | None] = set()
     for user in node.users:
-        found.add(_type_of_readers(user, types) if _is_view(user) else types.get(user))
-    return found.pop() if len(found) == 1 else None
+        found |= _types_of_readers(user, types) if _is_view(user) else {types.get(user)}
+    return found
 
 
 def _is_view(node: fx.Node) -> bool:
@@ -101,14 +118,59 @@ def _is_view(node: fx.Node) -> bool:
     return node.op in ("call_function", "call_method") and target_name(node) in _VIEWS
 
 
-def examples(example_inputs: Sequence[Any], plan: Plan) -> list[Any]:
-    """The inputs that the graph is compiled for."""
-    result = list(example_inputs)
-    for index, dtype in plan.items():
-        example = result[index]
-        half = torch.empty_like(example, dtype=dtype, requires_grad=False)
-        result[index] = half.requires_grad_(example.requires_grad)
-    return result
+def prepare(
+    example_inputs: Sequence[Any], capture: Capture, plan: Plan
+) -> tuple[list[Any], Capture]:
+    """Inputs and capture for the graph with half weights, under `further_inputs`."""
+    examples = list(example_inputs)
+    mode = _torch.fake_mode_of(examples)
+    for index, dtype in plan.replaced.items():
+        half = _torch.half_example(examples[index], dtype, mode)
+        examples[index] = half.requires_grad_(examples[index].requires_grad)
+    inputs, pairs = list(capture.inputs), []
+    for index, dtype in plan.added.items():
+        half = _torch.half_example(example_inputs[index], dtype, mode)
+        pairs.append((index, len(examples)))
+        inputs.append(capture.inputs[index])
+        examples.append(half)
+    return examples, dataclasses.replace(capture, inputs=tuple(inputs), halves=tuple(pairs))
+
+
+@contextlib.contextmanager
+def further_inputs(gm: fx.GraphModule, examples: Sequence[Any]) -> Iterator[None]:
+    """Dynamo's graph with as many inputs as `examples`; nothing reads the further ones.
+
+    Dynamo itself looks at the graph again later, and must find it as it was.
+    """
+    count = len(gm.graph.find_nodes(op="placeholder"))
+    added = [_torch.add_input(gm.graph, "half_weight", half) for half in examples[count:]]
+    if added:
+        gm.recompile()
+    try:
+        yield
+    finally:
+        for node in added:
+            gm.graph.erase_node(node)
+        if added:
+            gm.recompile()
+
+
+def substitute(graph: fx.Graph, pairs: Sequence[tuple[int, int]]) -> None:
+    """In the joint graph, let the added inputs stand for the casts of their weights."""
+    if not pairs:
+        return
+    inputs = {_torch.input_index(p): p for p in graph.find_nodes(op="placeholder")}
+    for weight, half in pairs:
+        if weight in inputs and half in inputs:
+            _substitute(inputs[weight], inputs[half])
+
+
+def _substitute(weight: fx.Node, half: fx.Node) -> None:
+    for user in list(weight.users):
+        is_same = conversion_target(user) is half.meta["val"].dtype
+        if is_same and origin_of(user) == AUTOCAST:
+            user.replace_all_uses_with(half)
+            weight.graph.erase_node(user)
 
 
 def feed(compiled: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
@@ -116,8 +178,10 @@ def feed(compiled: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
 
     def run(*args: Any) -> Any:
         fed = list(args)
-        for index, dtype in plan.items():
+        for index, dtype in plan.replaced.items():
             fed[index] = half_of(args[index], dtype)
+        with torch.no_grad():
+            fed += [half_of(args[index], dtype) for index, dtype in plan.added.items()]
         return compiled(*fed)
 
     return run

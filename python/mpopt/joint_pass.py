@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from . import _torch, barriers, composites, exporter, importer, log, native
+from . import _torch, barriers, composites, exporter, half_weights, importer, log, native
 from .dump import Bundle
 from .errors import StageError, UnsupportedError
 from .options import Options
@@ -75,6 +75,7 @@ class JointPass(_torch.CustomGraphPass):
     def __call__(self, graph: fx.Graph) -> None:
         """Rewrite `graph` in place; it always ends as one that Inductor can compile."""
         log.counters["graphs"] += 1
+        half_weights.substitute(graph, self.capture.halves)
         self.run(graph).expand()
 
     def run(self, graph: fx.Graph) -> _Run:

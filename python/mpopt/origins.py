@@ -54,6 +54,9 @@ class Capture:
     """The model rounds by name, or decides something on a half-precision value: then
     generated code must round where the graph says so."""
 
+    halves: tuple[tuple[int, int], ...] = ()
+    """Inputs that are half copies of others: (number of the weight, number of the copy)."""
+
     def digest(self) -> str:
         """Changes with every decision that PyTorch's cache keys do not see."""
         data = json.dumps(dataclasses.asdict(self), sort_keys=True)
