@@ -205,7 +205,7 @@ def converted_fake(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | No
 
     with unset_fake_temporarily():
         meta = torch.empty_strided(value.shape, value.stride(), dtype=dtype, device="meta")
-    return FakeTensor(value.fake_mode, meta, value.device)
+    return FakeTensor(value.fake_mode, meta, value.device)  # type: ignore[attr-defined]
 
 
 def viewed_fake(target: Any, value: Any, rest: Sequence[Any]) -> torch.Tensor | None:
