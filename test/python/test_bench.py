@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from mpopt.bench import __main__ as cli
-from mpopt.bench import instrument, scale
+from mpopt.bench import instrument, scale, update
 from mpopt.bench._errors import BenchError, UsageError, require
 from mpopt.bench.casts import kernel_metrics, measure_casts, saved_bytes
 from mpopt.bench.child import run_child
@@ -142,7 +142,10 @@ def test_missing_package_is_named():
         (["casts", "--family", "gpt2", "--variant", "mpopt-fp32", "--option", "x"], "KEY=VALUE"),
         (["casts"], "--family"),
         (["step", "--family", "gpt2", "--rounds", "0"], "--rounds must be positive"),
-        (["casts", "--family", "gpt2", "--rounds", "0"], "--rounds concerns step, not casts"),
+        (
+            ["casts", "--family", "gpt2", "--rounds", "0"],
+            "--rounds concerns step and update, not casts",
+        ),
         (["step", "--family", "gpt2", "--nodes", "9"], "--nodes concerns scale, not step"),
         (["scale", "--family", "gpt2", "--malloc", "stock"], "--malloc concerns step"),
         (["compile", "--family", "gpt2", "--variant", "eager-fp32"], "compiles nothing"),
@@ -247,6 +250,9 @@ def test_saved_bytes_leave_out_parameters_and_inputs(two_layers, compiled):
         def forward(self):
             return self.run(x)
 
+        def half_weights(self):
+            return []
+
     runner = Fixed()
     runner.forward().backward()
     assert saved_bytes(runner) == (4 * 128 + 4 * 32) * 4
@@ -317,6 +323,35 @@ class Clocked:
     def step(self):
         self.log.append(self.name)
         return StepTimes(self.milliseconds, 0.0, 0.0)
+
+
+def test_half_weights_count_as_inputs_and_are_reported():
+    report = measure_casts("lstm", "tiny", VARIANTS["mpopt-autocast-bf16"])
+    stock = measure_casts("lstm", "tiny", VARIANTS["compile-autocast-bf16"])
+
+    def value(rows, metric):
+        return sum(r.value for r in rows if r.metric == metric)
+
+    assert value(report.rows, "half_weight_bytes") > 0
+    assert value(stock.rows, "half_weight_bytes") == 0
+    assert value(report.rows, "cast_only_kernels.weight") == 0
+    assert value(report.rows, "cast_only_kernels.gradient") == 0
+    assert value(report.rows, "grad_error") == value(stock.rows, "grad_error")
+
+
+def test_update_ways_agree_and_rows_say_how_near_the_floor_is():
+    rows = update.measure_update(0.2, "bf16", rounds=1, compiled=False, say=lambda text: None)
+    metrics = {(r.variant, r.metric) for r in rows}
+    assert ("mpopt-bf16", "share_of_floor") in metrics
+    assert ("fused-bf16", "ratio_to_mpopt") in metrics
+    assert update.floor_bytes(torch.bfloat16) == 30
+    assert len(update.shapes(50)) == 148
+
+
+def test_update_that_computes_something_else_is_an_error(monkeypatch):
+    monkeypatch.setattr(update.Ours, "step", lambda self: None)
+    with pytest.raises(BenchError, match="mpopt computes something else"):
+        update.measure_update(0.1, "bf16", rounds=1, compiled=False, say=lambda text: None)
 
 
 def test_rounds_interleave_and_rotate():
