@@ -23,7 +23,7 @@ from .bench._errors import require
 from .bench.casts import kernel_metrics, saved_bytes
 from .bench.families import Size
 from .bench.instrument import Kernel, Phase
-from .bench.runner import Runner
+from .bench.runner import Runner, StepTimes
 from .bench.variants import VARIANTS
 
 STOCK, OURS, EXACT = "compile-autocast-bf16", "mpopt-autocast-bf16", "eager-fp32"
@@ -37,23 +37,26 @@ class Run:
     runner: Runner
     kernels: list[Kernel] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
-    milliseconds: list[float] = field(default_factory=list)
+    times: list[StepTimes] = field(default_factory=list)
 
     def compile_and_step(self) -> None:
         """The first step, in which everything is compiled: it is not timed."""
         with instrument.record_kernels() as kernels:
-            self.losses.append(self._step()[0])
+            self._step()
         self.kernels = list(kernels)
 
     def timed_step(self) -> None:
         """One more step."""
-        loss, milliseconds = self._step()
-        self.losses.append(loss)
-        self.milliseconds.append(milliseconds)
+        self.times.append(self._step())
 
-    def _step(self) -> tuple[float, float]:
+    def _step(self) -> StepTimes:
         times = self.runner.step()
-        return self.runner.last_loss, times.step
+        self.losses.append(self.runner.last_loss)
+        return times
+
+    def median(self, part: str) -> float:
+        """Milliseconds of a part of the step."""
+        return float(statistics.median(getattr(times, part) for times in self.times))
 
     def metric(self, phase: Phase, name: str) -> float:
         """A count or a number of bytes of the kernels that Inductor scheduled."""
@@ -116,10 +119,13 @@ def cost_table(runs: dict[str, Run], table: Any) -> None:
             table.add_row(f"{phase}: {name.replace('_', ' ')}", *sizes)
     saved = [f"{saved_bytes(run.runner) / _MIB:.1f} MiB" for run in (stock, ours)]
     table.add_row("saved for backward", *saved)
-    times = [statistics.median(run.milliseconds) for run in (stock, ours)]
-    table.add_row("median step", *(f"{t:.1f} ms" for t in times))
-    pairs = zip(stock.milliseconds, ours.milliseconds, strict=True)
-    ratio = statistics.median(s / o for s, o in pairs)
+    table.add_row("median step", *(f"{run.median('step'):.1f} ms" for run in (stock, ours)))
+    shares = [run.median("update") / run.median("step") for run in (stock, ours)]
+    updates = [run.median("update") for run in (stock, ours)]
+    texts = [f"{ms:.1f} ms, {share:.0%}" for ms, share in zip(updates, shares, strict=True)]
+    table.add_row("of it the optimizer's update", *texts)
+    pairs = zip(stock.times, ours.times, strict=True)
+    ratio = statistics.median(s.step / o.step for s, o in pairs)
     table.add_row("stock time / mpopt time, median of pairs", "", f"{ratio:.3f}")
 
 
