@@ -93,13 +93,13 @@ static void grow(const ScalerRule &rule, ScalerState &state) {
 
 static void backOff(const ScalerRule &rule, ScalerState &state) {
   float lowered = float(double(state.scale) * rule.backoffFactor);
-  state.status &= ~uint32_t(ScalerState::kAtFloor);
+  state.status &= ~uint32_t(ScalerState::HitFloor);
   if (!(lowered < rule.minScale)) {
     state.floorHits = 0;
     state.scale = lowered;
     return;
   }
-  state.status |= ScalerState::kAtFloor;
+  state.status |= ScalerState::HitFloor;
   ++state.floorHits;
   switch (rule.atFloor) {
   case AtFloor::Hold:
@@ -111,7 +111,7 @@ static void backOff(const ScalerRule &rule, ScalerState &state) {
     return;
   case AtFloor::Fail:
     if (state.floorHits > rule.floorTolerance)
-      state.status |= ScalerState::kFailed;
+      state.status |= ScalerState::Failed;
     return;
   }
 }
@@ -174,7 +174,7 @@ void mpopt::updateScale(const ScalerRule &rule, uint32_t flags,
   }
   ++state.skipped;
   ++state.skippedInARow;
-  state.infSteps += (flags & kInf) != 0;
-  state.nanSteps += (flags & kNaN) != 0;
+  state.infSteps += (flags & SawInf) != 0;
+  state.nanSteps += (flags & SawNaN) != 0;
   overflow(rule, state);
 }

@@ -36,7 +36,7 @@ enum class Ceiling : uint8_t {
 enum class AtFloor : uint8_t {
   Hold,  ///< stay at the least scale
   Reset, ///< start again from the initial scale, and count it
-  Fail,  ///< keep the scale and set `ScalerState::kFailed`
+  Fail,  ///< keep the scale and set `ScalerState::Failed`
 };
 
 /// Which overflows lower the scale. Three systems call different rules
@@ -83,13 +83,13 @@ ScalerRules scalerRules();
 std::string whatIsWrong(const ScalerRule &rule);
 
 /// What a gradient held that no update may see.
-enum NonFinite : uint32_t { kInf = 1, kNaN = 2 };
+enum NonFinite : uint32_t { SawInf = 1, SawNaN = 2 };
 
 /// All state of a scaler: one cache line, where the gradients are.
 struct alignas(64) ScalerState {
   enum Status : uint32_t {
-    kAtFloor = 1, ///< the last backoff met the floor
-    kFailed = 2,  ///< `AtFloor::Fail`, and the tolerance is used up
+    HitFloor = 1, ///< the last backoff met the floor
+    Failed = 2,   ///< `AtFloor::Fail`, and the tolerance is used up
   };
 
   float scale = 1.0f;

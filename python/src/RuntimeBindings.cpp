@@ -46,12 +46,19 @@ static Format formatOf(std::string_view name) {
   throw py::value_error("unknown format '" + std::string(name) + "'");
 }
 
+/// Memory of PyTorch comes as a number.
+template <typename Pointer>
+static Pointer pointerOf(uintptr_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<Pointer>(address);
+}
+
 /// An address and a format, at two places of a row.
 static Array arrayAt(const py::tuple &row, size_t place) {
   auto address = row[place].cast<uintptr_t>();
   if (address == 0)
     return {};
-  return {reinterpret_cast<void *>(address),
+  return {pointerOf<void *>(address),
           formatOf(row[place + 1].cast<std::string_view>())};
 }
 
@@ -61,7 +68,7 @@ static Tensor tensorOf(const py::tuple &row) {
     throw py::value_error("a tensor is described by 17 values");
   Tensor tensor;
   tensor.size = row[0].cast<size_t>();
-  tensor.weightLow = reinterpret_cast<uint16_t *>(row[1].cast<uintptr_t>());
+  tensor.weightLow = pointerOf<uint16_t *>(row[1].cast<uintptr_t>());
   tensor.group = row[2].cast<uint32_t>();
   tensor.step = row[3].cast<double>();
   tensor.isFirst = row[4].cast<bool>();
@@ -263,7 +270,7 @@ static std::vector<std::string> ruleNames() {
 
 void mlir::mp::python::bindRuntime(py::module_ &m) {
   m.def("set_parallel_for", [](uintptr_t address) {
-    torchParallelFor = reinterpret_cast<TorchParallelFor>(address);
+    torchParallelFor = pointerOf<TorchParallelFor>(address);
   });
   m.def("kernels", [] { return bestKernels().name; });
   m.def("clip_factor", clipFactor);
@@ -290,12 +297,12 @@ void mlir::mp::python::bindRuntime(py::module_ &m) {
       .def_property_readonly("failed",
                              [](const Scaler &scaler) {
                                return (scaler.state.status &
-                                       ScalerState::kFailed) != 0;
+                                       ScalerState::Failed) != 0;
                              })
       .def_property_readonly("at_floor",
                              [](const Scaler &scaler) {
                                return (scaler.state.status &
-                                       ScalerState::kAtFloor) != 0;
+                                       ScalerState::HitFloor) != 0;
                              })
       .def_property(
           "scale", field(&ScalerState::scale),

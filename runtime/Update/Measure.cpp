@@ -84,7 +84,7 @@ Measured mpopt::update::measureGradients(const std::vector<Tensor> &tensors,
     if ((part.infs || part.nans) && result.firstBad == tensors.size())
       result.firstBad = chunks[i].tensor;
   }
-  result.flags = (result.infs ? kInf : 0) | (result.nans ? kNaN : 0);
+  result.flags = (result.infs ? SawInf : 0) | (result.nans ? SawNaN : 0);
   return result;
 }
 

@@ -32,7 +32,7 @@ std::vector<float> scalesAfter(const ScalerRule &rule,
   ScalerState state = initialState(rule);
   std::vector<float> scales;
   for (char step : pattern) {
-    updateScale(rule, step == 'O' ? kInf : 0, state);
+    updateScale(rule, step == 'O' ? SawInf : 0, state);
     scales.push_back(state.scale);
   }
   return scales;
@@ -40,6 +40,7 @@ std::vector<float> scalesAfter(const ScalerRule &rule,
 
 std::vector<float> powersOfTwo(const std::vector<int> &exponents) {
   std::vector<float> scales;
+  scales.reserve(exponents.size());
   for (int exponent : exponents)
     scales.push_back(std::ldexp(1.0f, exponent));
   return scales;
@@ -144,7 +145,7 @@ TEST(LossScaler, GrowthBoundary) {
   std::vector<int> trackers;
   std::vector<float> scales;
   for (char step : std::string_view("ccOccc")) {
-    updateScale(rule, step == 'O' ? kInf : 0, state);
+    updateScale(rule, step == 'O' ? SawInf : 0, state);
     trackers.push_back(state.growthTracker);
     scales.push_back(state.scale);
   }
@@ -188,7 +189,7 @@ TEST(LossScaler, BackoffRoundsOnce) {
   rule.backoffFactor = 0.3;
   rule.initScale = 3.0;
   ScalerState state = initialState(rule);
-  updateScale(rule, kInf, state);
+  updateScale(rule, SawInf, state);
   EXPECT_EQ(bitsOf(state.scale), 0x3f666666u);
 }
 
@@ -197,11 +198,11 @@ TEST(LossScaler, WithoutAFloorTheScaleReachesZero) {
   ScalerRule rule = *findScalerRule("torch");
   ScalerState state = initialState(rule);
   for (int i = 0; i != 144; ++i)
-    updateScale(rule, kNaN, state);
+    updateScale(rule, SawNaN, state);
   EXPECT_EQ(state.scale, 0x1p-128f);
   EXPECT_TRUE(std::isinf(state.inverse()));
   for (int i = 144; i != 166; ++i)
-    updateScale(rule, kNaN, state);
+    updateScale(rule, SawNaN, state);
   EXPECT_EQ(bitsOf(state.scale), 0u);
   updateScale(rule, 0, state);
   EXPECT_EQ(bitsOf(state.scale), 0u);
@@ -212,16 +213,16 @@ TEST(LossScaler, FloorHoldsResetsOrFails) {
   rule.minScale = 1.0;
   ScalerState state = initialState(rule);
   for (int i = 0; i != 16; ++i)
-    updateScale(rule, kInf, state);
+    updateScale(rule, SawInf, state);
   EXPECT_EQ(state.scale, 1.0f);
   EXPECT_EQ(state.status, 0u);
-  updateScale(rule, kInf, state);
+  updateScale(rule, SawInf, state);
   EXPECT_EQ(state.scale, 1.0f);
   EXPECT_EQ(state.inverse(), 1.0f);
-  EXPECT_EQ(state.status, uint32_t(ScalerState::kAtFloor));
+  EXPECT_EQ(state.status, uint32_t(ScalerState::HitFloor));
 
   rule.atFloor = AtFloor::Reset;
-  updateScale(rule, kInf, state);
+  updateScale(rule, SawInf, state);
   EXPECT_EQ(state.scale, 65536.0f);
   EXPECT_EQ(state.resets, 1u);
 
@@ -230,10 +231,10 @@ TEST(LossScaler, FloorHoldsResetsOrFails) {
   state = initialState(rule);
   state.scale = 1.0f;
   for (int i = 0; i != 2; ++i)
-    updateScale(rule, kInf, state);
-  EXPECT_EQ(state.status & ScalerState::kFailed, 0u);
-  updateScale(rule, kInf, state);
-  EXPECT_NE(state.status & ScalerState::kFailed, 0u);
+    updateScale(rule, SawInf, state);
+  EXPECT_EQ(state.status & ScalerState::Failed, 0u);
+  updateScale(rule, SawInf, state);
+  EXPECT_NE(state.status & ScalerState::Failed, 0u);
   EXPECT_EQ(state.scale, 1.0f);
 }
 
@@ -242,18 +243,19 @@ TEST(LossScaler, DeepSpeedFailsAtItsFloor) {
   rule.initScale = 2.0;
   ScalerState state = initialState(rule);
   for (int i = 0; i != 2; ++i)
-    updateScale(rule, kInf, state);
+    updateScale(rule, SawInf, state);
   EXPECT_EQ(state.scale, 1.0f);
-  EXPECT_EQ(state.status & ScalerState::kFailed, 0u);
-  updateScale(rule, kInf, state);
-  EXPECT_NE(state.status & ScalerState::kFailed, 0u);
+  EXPECT_EQ(state.status & ScalerState::Failed, 0u);
+  updateScale(rule, SawInf, state);
+  EXPECT_NE(state.status & ScalerState::Failed, 0u);
 }
 
 // Case 7: any flag skips, once.
 TEST(LossScaler, CountsInfAndNaNApart) {
   ScalerRule rule = small("torch");
   ScalerState state = initialState(rule);
-  for (uint32_t flags : {uint32_t(kInf), uint32_t(kNaN), uint32_t(kInf | kNaN)})
+  for (uint32_t flags :
+       {uint32_t(SawInf), uint32_t(SawNaN), uint32_t(SawInf | SawNaN)})
     updateScale(rule, flags, state);
   EXPECT_EQ(state.scale, 128.0f);
   EXPECT_EQ(state.infSteps, 2u);

@@ -46,6 +46,7 @@ std::vector<float> normals(size_t n, uint64_t seed, float deviation = 1.0f) {
 /// Bits, in which all NaNs are one: which payload survives is not said.
 std::vector<uint32_t> bitsOfAll(const std::vector<float> &values) {
   std::vector<uint32_t> bits;
+  bits.reserve(values.size());
   for (float value : values)
     bits.push_back(std::isnan(value) ? 0x7fc00000u : bitsOf(value));
   return bits;
@@ -186,7 +187,7 @@ TEST(UpdateKernels, AllInstructionSetsGiveTheSameBits) {
 // Measuring
 //===----------------------------------------------------------------------===//
 
-Measured measure(std::vector<Tensor> tensors, float inverse = 1.0f,
+Measured measure(const std::vector<Tensor> &tensors, float inverse = 1.0f,
                  ParallelFor parallelFor = serialFor) {
   return measureGradients(tensors, inverse, bestKernels(), parallelFor);
 }
@@ -232,7 +233,7 @@ TEST(Measure, TellsInfFromNaNAndNamesTheTensor) {
   bad[40000] = -kF32Inf;
   Measured measured =
       measure({gradientOnly(clean), gradientOnly(bad), gradientOnly(later)});
-  EXPECT_EQ(measured.flags, uint32_t(kInf | kNaN));
+  EXPECT_EQ(measured.flags, uint32_t(SawInf | SawNaN));
   EXPECT_EQ(measured.infs, 11u);
   EXPECT_EQ(measured.nans, 1u);
   EXPECT_EQ(measured.firstBad, 1u);
@@ -245,7 +246,7 @@ TEST(Measure, TellsInfFromNaNAndNamesTheTensor) {
 TEST(Measure, OverflowOfTheUnscaledValueCounts) {
   float largest = std::numeric_limits<float>::max();
   std::vector<float> values = {largest, 1.0f};
-  EXPECT_EQ(measure({gradientOnly(values)}, 2.0f).flags, uint32_t(kInf));
+  EXPECT_EQ(measure({gradientOnly(values)}, 2.0f).flags, uint32_t(SawInf));
   EXPECT_EQ(measure({gradientOnly(values)}, 1.0f).flags, 0u);
   std::vector<float> half = {largest / 2, -largest / 2};
   EXPECT_EQ(measure({gradientOnly(half)}, 2.0f).flags, 0u)
@@ -291,7 +292,7 @@ struct Parameter {
   }
 };
 
-void apply(std::vector<Tensor> tensors, const Hyperparameters &group,
+void apply(const std::vector<Tensor> &tensors, const Hyperparameters &group,
            const Decision &decision = {}, ParallelFor parallelFor = serialFor) {
   applyUpdate(tensors, {group}, decision, bestKernels(), parallelFor);
 }
