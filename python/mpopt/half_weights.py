@@ -4,9 +4,10 @@ Autocast narrows a weight before every use, in every micro-batch. Where an optim
 `mpopt.optim` updates the weight, it has written the half copy already: the graph then gets
 the copy in place of the weight, and no cast is left. The values are the same bit for bit.
 
-A weight whose readers all are operators that autocast runs in one half type is replaced as
-an input, and its gradient is that of the copy. A weight that others read as well, such as a
-tied embedding, stays an input beside its copy, which stands for the casts of the weight.
+A weight that one operator reads, which autocast runs in a half type, is replaced as an input,
+and its gradient is that of the copy. If others read the weight itself as well, as of a tied
+embedding, it stays an input beside its copy, which stands for its cast. A weight that several
+such operators read is left alone: the gradients of its uses are to be added in fp32.
 """
 
 from __future__ import annotations
@@ -75,11 +76,11 @@ def plan(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Plan:
         if not isinstance(param, Tensor) or param.dtype is not torch.float32:
             continue
         readers = _types_of_readers(node, types)
-        halves = readers - {None}
+        halves = [dtype for dtype in readers if dtype is not None]
         if len(halves) != 1 or _shadow.owner_of(param) is None:
             continue
         where = found.replaced if len(readers) == 1 else found.added
-        where[index] = next(iter(halves))  # type: ignore[assignment]
+        where[index] = halves[0]
     return found
 
 
@@ -101,11 +102,11 @@ def _device_of(node: fx.Node) -> str:
     return value.device.type if isinstance(value, Tensor) else ""
 
 
-def _types_of_readers(node: fx.Node, types: dict[fx.Node, torch.dtype]) -> set[torch.dtype | None]:
-    """The half types that readers of `node` narrow it to; None for other readers."""
-    found: set[torch.dtype | None] = set()
+def _types_of_readers(node: fx.Node, types: dict[fx.Node, torch.dtype]) -> list[torch.dtype | None]:
+    """For each reader of `node`, the half type that it narrows it to, if it does."""
+    found: list[torch.dtype | None] = []
     for user in node.users:
-        found |= _types_of_readers(user, types) if _is_view(user) else {types.get(user)}
+        found += _types_of_readers(user, types) if _is_view(user) else [types.get(user)]
     return found
 
 

@@ -326,8 +326,8 @@ class Clocked:
 
 
 def test_half_weights_count_as_inputs_and_are_reported():
-    report = measure_casts("lstm", "tiny", VARIANTS["mpopt-autocast-bf16"])
-    stock = measure_casts("lstm", "tiny", VARIANTS["compile-autocast-bf16"])
+    report = measure_casts("gpt2", "tiny", VARIANTS["mpopt-autocast-bf16"])
+    stock = measure_casts("gpt2", "tiny", VARIANTS["compile-autocast-bf16"])
 
     def value(rows, metric):
         return sum(r.value for r in rows if r.metric == metric)
@@ -336,7 +336,7 @@ def test_half_weights_count_as_inputs_and_are_reported():
     assert value(stock.rows, "half_weight_bytes") == 0
     assert value(report.rows, "cast_only_kernels.weight") == 0
     assert value(report.rows, "cast_only_kernels.gradient") == 0
-    assert value(report.rows, "grad_error") == value(stock.rows, "grad_error")
+    assert value(report.rows, "grad_error") == pytest.approx(value(stock.rows, "grad_error"), 1e-6)
 
 
 def test_update_ways_agree_and_rows_say_how_near_the_floor_is():

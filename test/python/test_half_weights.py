@@ -234,7 +234,7 @@ def _inner_fp16(x, w):
 
 READERS = {
     "matmul": (lambda x, w: x @ w, 1),
-    "two uses": (lambda x, w: (x @ w) @ w, 1),
+    "two uses": (lambda x, w: (x @ w) @ w, 0),
     "transposed": (lambda x, w: x @ w.t(), 1),
     "rows": (lambda x, w: x[:, :4] @ w[0:4], 1),
     "added": (lambda x, w: x @ w + w[0], 1),
