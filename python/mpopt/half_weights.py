@@ -55,9 +55,6 @@ class Plan:
     added: dict[int, torch.dtype] = dataclasses.field(default_factory=dict)
     """Weights that stay; their copies are further inputs, in this order."""
 
-    def __bool__(self) -> bool:
-        return bool(self.replaced or self.added)
-
     def __len__(self) -> int:
         return len(self.replaced) + len(self.added)
 

@@ -35,17 +35,6 @@ static void countNonFinite(const float *values, size_t n, float inverse,
   }
 }
 
-/// Asks for what is read a few blocks later: between two blocks, the processor
-/// has long forgotten that memory is read in order.
-static void prefetch(const Array &array, size_t begin, size_t size) {
-  constexpr size_t kAhead = 8 * kBlock, kLine = 64;
-  if (begin + kAhead + kBlock > size)
-    return;
-  auto *from = static_cast<const char *>(elementOf(array, begin + kAhead));
-  for (size_t i = 0; i != kBlock * bytesOf(array.format); i += kLine)
-    __builtin_prefetch(from + i);
-}
-
 static void measureChunk(Measurement &all, size_t index) {
   const Chunk &chunk = all.chunks[index];
   const Array &gradient = all.tensors[chunk.tensor].gradient;
@@ -53,7 +42,6 @@ static void measureChunk(Measurement &all, size_t index) {
   Block block;
   for (size_t begin = chunk.begin; begin < chunk.end; begin += kBlock) {
     size_t n = std::min(kBlock, chunk.end - begin);
-    prefetch(gradient, begin, all.tensors[chunk.tensor].size);
     const float *values = block.load(all.kernels, gradient, begin, n);
     double sum = all.kernels.sumOfSquares(values, n);
     // True for inf and NaN, too.

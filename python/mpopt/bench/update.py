@@ -62,6 +62,8 @@ class Way:
     sizes: list[tuple[int, ...]]
     params: list[Tensor] = field(default_factory=list)
     grads: list[Tensor] = field(default_factory=list)
+    copies: list[Tensor] = field(default_factory=list)
+    """The half copies of the weights."""
 
     def __post_init__(self) -> None:
         generator = torch.Generator().manual_seed(0)
@@ -70,15 +72,14 @@ class Way:
             self.params.append(torch.nn.Parameter(values * 0.02))
             self.grads.append((values.sin() * (1e-3 * SCALE)).to(self.half))
 
+    def _empty_copies(self) -> list[Tensor]:
+        return [torch.empty_like(p, dtype=copy_type(self.half)) for p in self.params]
+
     def prepare(self) -> None:
         """Fresh gradients, as backward leaves them. Not timed."""
 
     def step(self) -> None:
         """One update. Timed."""
-        raise NotImplementedError
-
-    def halves(self) -> list[Tensor]:
-        """The half copies of the weights."""
         raise NotImplementedError
 
 
@@ -88,7 +89,7 @@ class Amp(Way):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.copies = [torch.empty_like(p, dtype=copy_type(self.half)) for p in self.params]
+        self.copies = self._empty_copies()
         self.optimizer = torch.optim.AdamW(
             self.params,
             lr=LEARNING_RATE,
@@ -117,10 +118,6 @@ class Amp(Way):
         self.scaler.update()
         torch._foreach_copy_(self.copies, [p.detach() for p in self.params])
 
-    def halves(self) -> list[Tensor]:
-        """See `Way`."""
-        return self.copies
-
 
 @dataclass
 class Compiled(Way):
@@ -128,7 +125,7 @@ class Compiled(Way):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.copies = [torch.empty_like(p, dtype=copy_type(self.half)) for p in self.params]
+        self.copies = self._empty_copies()
         self.weights = [p.detach() for p in self.params]
         self.means = [torch.zeros_like(w) for w in self.weights]
         self.squares = [torch.zeros_like(w) for w in self.weights]
@@ -148,10 +145,6 @@ class Compiled(Way):
         self.update(
             self.weights, self.grads, self.means, self.squares, self.copies, factor, *corrections
         )
-
-    def halves(self) -> list[Tensor]:
-        """See `Way`."""
-        return self.copies
 
 
 def _norm(grads: list[Tensor], inverse: Tensor) -> Tensor:
@@ -208,10 +201,6 @@ class Ours(Way):
         """See `Way`."""
         self.scaler.step(self.optimizer, clip=MAX_NORM)
         self.scaler.update()
-
-    def halves(self) -> list[Tensor]:
-        """See `Way`."""
-        return self.copies
 
 
 def copy_type(gradient: torch.dtype) -> torch.dtype:
@@ -280,7 +269,7 @@ def _check(ways: dict[str, Way]) -> list[Row]:
         )
         exact = all(
             torch.equal(h, p.detach().to(h.dtype))
-            for h, p in zip(way.halves(), way.params, strict=True)
+            for h, p in zip(way.copies, way.params, strict=True)
         )
         if error > 1e-6 or not exact:
             raise BenchError(f"{name} computes something else: error {error:.2e}")

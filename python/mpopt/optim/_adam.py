@@ -18,18 +18,6 @@ class Adam(Fused, torch.optim.Adam):
     algorithm = "adam"
     torch_class: type[torch.optim.Optimizer] = torch.optim.Adam
 
-    def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
-        return {
-            "lr": group["lr"],
-            "beta1": beta1,
-            "beta2": beta2,
-            "eps": group["eps"],
-            "weight_decay": group["weight_decay"],
-            "decoupled": group["decoupled_weight_decay"],
-            "maximize": group["maximize"],
-        }
-
     def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         state = self.state[param]
         amsgrad = group["amsgrad"]

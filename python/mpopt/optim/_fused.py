@@ -21,8 +21,8 @@ from .. import log
 from ..errors import MpoptError
 from ..options import is_strict
 from . import _native
-from ._arrays import HALF, Row, aligned, is_dense, is_plain, row, why_unsupported
-from ._shadow import Shadow, make_shadow, own
+from ._arrays import Row, aligned, row, why_unsupported
+from ._shadow import Shadow, make_shadow, own, why_no_copy
 
 INF, NAN = 1, 2
 
@@ -65,6 +65,8 @@ class Fused(torch.optim.Optimizer):
     _step_supports_amp_scaling = True
 
     algorithm = ""
+    is_decoupled = False
+    """Weight decay is no part of the gradient, where the groups do not say."""
     torch_class: type[torch.optim.Optimizer] | None = None
     """The optimizer of `torch.optim` that computes the same."""
 
@@ -87,10 +89,6 @@ class Fused(torch.optim.Optimizer):
             own(param, self)
 
     # What subclasses say -------------------------------------------------------
-
-    def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
-        """The figures of a group, beside those of `_NEUTRAL`."""
-        raise NotImplementedError
 
     def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         """The arrays of an update. Missing ones are made, but are nobody's before `_keep`."""
@@ -209,8 +207,7 @@ class Fused(torch.optim.Optimizer):
         shadow = self._shadows().get(param)
         if shadow is not None:
             return shadow.half.dtype is dtype
-        is_single = is_plain(param) and param.dtype is torch.float32
-        return dtype in HALF and is_single and is_dense(param)
+        return not why_no_copy(param, dtype)
 
     def refresh_half_copies(self) -> None:
         """Cast all again, after writes through `.data`, which PyTorch does not count."""
@@ -265,17 +262,19 @@ class Fused(torch.optim.Optimizer):
         self.__dict__.pop("_measured", None)
 
 
-_NEUTRAL = {
-    "beta1": 0.0,
-    "beta2": 0.0,
-    "eps": 0.0,
-    "weight_decay": 0.0,
-    "momentum": 0.0,
-    "dampening": 0.0,
-    "decoupled": False,
-    "maximize": False,
-    "nesterov": False,
-}
+def _figures(optimizer: Fused, group: dict[str, Any]) -> dict[str, Any]:
+    """A group as `_mpopt.Update` takes it; a figure that it lacks is 0."""
+    beta1, beta2 = group.get("betas", (0.0, 0.0))
+    numbers = ("lr", "eps", "weight_decay", "momentum", "dampening")
+    return {
+        "algorithm": optimizer.algorithm,
+        **{name: float(group.get(name, 0.0)) for name in numbers},
+        "beta1": float(beta1),
+        "beta2": float(beta2),
+        "decoupled": group.get("decoupled_weight_decay", optimizer.is_decoupled),
+        "maximize": group["maximize"],
+        "nesterov": group.get("nesterov", False),
+    }
 
 
 class _Plan:
@@ -294,13 +293,7 @@ class _Plan:
             for param in group["params"]:
                 if param.grad is not None:
                     rows.append(self._row(param, param.grad, group, number))
-        self.native = _native.update(rows, [self._figures(g) for g in optimizer.param_groups])
-
-    def _figures(self, group: dict[str, Any]) -> dict[str, Any]:
-        figures = {**_NEUTRAL, **self.optimizer._hyperparameters(group)}
-        return {k: float(v) if isinstance(v, Tensor) else v for k, v in figures.items()} | {
-            "algorithm": self.optimizer.algorithm
-        }
+        self.native = _native.update(rows, [_figures(optimizer, g) for g in optimizer.param_groups])
 
     def _row(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> Row:
         states = self.optimizer._states(param, group)
@@ -332,8 +325,8 @@ class _Plan:
         flags = (INF if infs else 0) | (NAN if nans else 0)
         return Measured(math.sqrt(sum_of_squares), flags, bad)
 
-    def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool, seed: int = 0) -> None:
-        self.native.apply(multiplier, is_skipped, zero_grad, seed)
+    def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool) -> None:
+        self.native.apply(multiplier, is_skipped, zero_grad, seed=0)
         if zero_grad:
             self._clear_copies()
         if not is_skipped:

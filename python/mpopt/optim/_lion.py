@@ -21,6 +21,7 @@ class Lion(Fused):
     """
 
     algorithm = "lion"
+    is_decoupled = True
 
     def __init__(
         self,
@@ -40,17 +41,6 @@ class Lion(Fused):
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         defaults = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, defaults)
-
-    def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
-        return {
-            "lr": group["lr"],
-            "beta1": beta1,
-            "beta2": beta2,
-            "weight_decay": group["weight_decay"],
-            "decoupled": True,
-            "maximize": group["maximize"],
-        }
 
     def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         mean = self.state[param].get("exp_avg")

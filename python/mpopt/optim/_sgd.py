@@ -16,10 +16,6 @@ class SGD(Fused, torch.optim.SGD):
     algorithm = "sgd"
     torch_class = torch.optim.SGD
 
-    def _hyperparameters(self, group: dict[str, Any]) -> dict[str, Any]:
-        names = ("lr", "weight_decay", "momentum", "dampening", "maximize", "nesterov")
-        return {name: group[name] for name in names}
-
     def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         if group["momentum"] == 0:
             return States()

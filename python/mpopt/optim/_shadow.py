@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..errors import MpoptError
-from ._arrays import HALF, is_dense
+from ._arrays import HALF, is_dense, is_plain
 
 if TYPE_CHECKING:
     from ._fused import Fused
@@ -64,12 +64,20 @@ class Shadow:
         self.stamp(param)
 
 
+def why_no_copy(param: Tensor, dtype: torch.dtype) -> str:
+    """Why a parameter has no half copy in `dtype`; "" if it can have one."""
+    if dtype not in HALF:
+        return f"a half copy is of float16 or bfloat16, not {dtype}"
+    if not is_plain(param) or param.dtype is not torch.float32 or not is_dense(param):
+        return f"a half copy needs a dense parameter of float32, not {param.dtype}"
+    return ""
+
+
 def make_shadow(param: Tensor, dtype: torch.dtype) -> Shadow:
     """A current half copy. Raises MpoptError for what has none."""
-    if dtype not in HALF:
-        raise MpoptError(f"a half copy is of float16 or bfloat16, not {dtype}")
-    if param.dtype is not torch.float32 or not is_dense(param):
-        raise MpoptError(f"a half copy needs a dense parameter of float32, not {param.dtype}")
+    reason = why_no_copy(param, dtype)
+    if reason:
+        raise MpoptError(reason)
     shadow = Shadow(torch.empty_like(param, dtype=dtype, requires_grad=False))
     shadow.refresh(param)
     return shadow
