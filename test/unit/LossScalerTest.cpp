@@ -38,6 +38,13 @@ std::vector<float> scalesAfter(const ScalerRule &rule,
   return scales;
 }
 
+/// `times` steps that all saw `flags`.
+void repeat(int times, const ScalerRule &rule, uint32_t flags,
+            ScalerState &state) {
+  for (int i = 0; i != times; ++i)
+    updateScale(rule, flags, state);
+}
+
 std::vector<float> powersOfTwo(const std::vector<int> &exponents) {
   std::vector<float> scales;
   scales.reserve(exponents.size());
@@ -197,12 +204,10 @@ TEST(LossScaler, BackoffRoundsOnce) {
 TEST(LossScaler, WithoutAFloorTheScaleReachesZero) {
   ScalerRule rule = *findScalerRule("torch");
   ScalerState state = initialState(rule);
-  for (int i = 0; i != 144; ++i)
-    updateScale(rule, SawNaN, state);
+  repeat(144, rule, SawNaN, state);
   EXPECT_EQ(state.scale, 0x1p-128f);
   EXPECT_TRUE(std::isinf(state.inverse()));
-  for (int i = 144; i != 166; ++i)
-    updateScale(rule, SawNaN, state);
+  repeat(22, rule, SawNaN, state);
   EXPECT_EQ(bitsOf(state.scale), 0u);
   updateScale(rule, 0, state);
   EXPECT_EQ(bitsOf(state.scale), 0u);
@@ -212,8 +217,7 @@ TEST(LossScaler, FloorHoldsResetsOrFails) {
   ScalerRule rule = *findScalerRule("torch");
   rule.minScale = 1.0;
   ScalerState state = initialState(rule);
-  for (int i = 0; i != 16; ++i)
-    updateScale(rule, SawInf, state);
+  repeat(16, rule, SawInf, state);
   EXPECT_EQ(state.scale, 1.0f);
   EXPECT_EQ(state.status, 0u);
   updateScale(rule, SawInf, state);
@@ -230,8 +234,7 @@ TEST(LossScaler, FloorHoldsResetsOrFails) {
   rule.floorTolerance = 2;
   state = initialState(rule);
   state.scale = 1.0f;
-  for (int i = 0; i != 2; ++i)
-    updateScale(rule, SawInf, state);
+  repeat(2, rule, SawInf, state);
   EXPECT_EQ(state.status & ScalerState::Failed, 0u);
   updateScale(rule, SawInf, state);
   EXPECT_NE(state.status & ScalerState::Failed, 0u);
@@ -242,8 +245,7 @@ TEST(LossScaler, DeepSpeedFailsAtItsFloor) {
   ScalerRule rule = *findScalerRule("deepspeed_consecutive");
   rule.initScale = 2.0;
   ScalerState state = initialState(rule);
-  for (int i = 0; i != 2; ++i)
-    updateScale(rule, SawInf, state);
+  repeat(2, rule, SawInf, state);
   EXPECT_EQ(state.scale, 1.0f);
   EXPECT_EQ(state.status & ScalerState::Failed, 0u);
   updateScale(rule, SawInf, state);

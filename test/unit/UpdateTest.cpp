@@ -269,6 +269,13 @@ TEST(Measure, DoesNotDependOnThreads) {
 // Updating
 //===----------------------------------------------------------------------===//
 
+/// A parameter without a state.
+Tensor tensorOf(std::vector<float> &weight, std::vector<float> &gradient) {
+  Tensor tensor = gradientOnly(gradient);
+  tensor.weight = f32(weight);
+  return tensor;
+}
+
 /// One parameter with Adam's state.
 struct Parameter {
   std::vector<float> weight, gradient, first, second, largest;
@@ -279,10 +286,7 @@ struct Parameter {
         first(n), second(n), largest(n), copy(n) {}
 
   Tensor tensor(bool hasLargest = false) {
-    Tensor tensor;
-    tensor.size = weight.size();
-    tensor.weight = f32(weight);
-    tensor.gradient = f32(gradient);
+    Tensor tensor = tensorOf(weight, gradient);
     tensor.first = f32(first);
     tensor.second = f32(second);
     if (hasLargest)
@@ -392,10 +396,7 @@ TEST(Apply, SkippedStepClearsGradients) {
 // Cases 12 and 13: once, with the scale that the loss was multiplied with.
 TEST(Apply, GradientIsUnscaledOnce) {
   std::vector<float> weight = {1.0f}, gradient = {1024.0f};
-  Tensor tensor;
-  tensor.size = 1;
-  tensor.weight = f32(weight);
-  tensor.gradient = f32(gradient);
+  Tensor tensor = tensorOf(weight, gradient);
   Hyperparameters h;
   h.algorithm = Algorithm::SGD;
   h.learningRate = 0.1;
@@ -409,10 +410,7 @@ TEST(Apply, GradientIsUnscaledOnce) {
 TEST(Apply, LionDoesNotMoveWithoutADirection) {
   std::vector<float> weight = {1.5f, 1.5f, 1.5f},
                      gradient = {0.0f, 2.0f, -2.0f}, mean(3);
-  Tensor tensor;
-  tensor.size = 3;
-  tensor.weight = f32(weight);
-  tensor.gradient = f32(gradient);
+  Tensor tensor = tensorOf(weight, gradient);
   tensor.first = f32(mean);
   Hyperparameters h;
   h.algorithm = Algorithm::Lion;
@@ -427,10 +425,7 @@ TEST(Apply, LionDoesNotMoveWithoutADirection) {
 TEST(Apply, SgdMomentumAndNesterov) {
   for (bool isNesterov : {false, true}) {
     std::vector<float> weight = {1.0f}, gradient = {0.5f}, buffer = {9.0f};
-    Tensor tensor;
-    tensor.size = 1;
-    tensor.weight = f32(weight);
-    tensor.gradient = f32(gradient);
+    Tensor tensor = tensorOf(weight, gradient);
     tensor.first = f32(buffer);
     tensor.isFirst = true;
     Hyperparameters h;
