@@ -1,7 +1,7 @@
 //===- Lower.cpp - mp-lower -----------------------------------------------===//
 
 #include "dialect/Graph/Graph.h"
-#include "dialect/IR/MPOps.h"
+#include "dialect/IR/Elementwise.h"
 #include "passes/Passes.h"
 #include "passes/Promotion.h"
 
@@ -41,6 +41,9 @@ struct Lower : mp::impl::LowerBase<Lower> {
     if (getOperation().isExternal())
       return;
     Block &body = getOperation().getBody().front();
+    for (ScaledUpdateOp op :
+         llvm::make_early_inc_range(body.getOps<ScaledUpdateOp>()))
+      inlineBody(op);
     for (Operation &op :
          llvm::make_early_inc_range(body.without_terminator())) {
       if (auto round = dyn_cast<RoundOp>(op))

@@ -42,6 +42,10 @@ def MP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRewritesAttrName = "mp.rewrites";
     /// String attribute of a function: name of the target it will run on.
     static constexpr ::llvm::StringLiteral kTargetAttrName = "mp.target";
+    /// Integer attribute of an argument or an op: its value is this power of a
+    /// loss scale.
+    static constexpr ::llvm::StringLiteral kLossScaleAttrName =
+        "mp.loss_scale";
     /// Integer attribute of a function: apply only so many rewrites.
     static constexpr ::llvm::StringLiteral kRewriteLimitAttrName =
         "mp.rewrite_limit";

@@ -6,5 +6,6 @@
 include "dialect/IR/MPAtenOps.td"
 include "dialect/IR/MPCastOps.td"
 include "dialect/IR/MPRaisedOps.td"
+include "dialect/IR/MPUpdateOps.td"
 
 #endif // MP_OPS_TD

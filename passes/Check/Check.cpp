@@ -1,6 +1,9 @@
 //===- Check.cpp - prove that a rewrite kept its contract -----------------===//
 
 #include "passes/Check/Check.h"
+#include "dialect/Graph/Graph.h"
+#include "dialect/IR/Elementwise.h"
+#include "dialect/IR/ListOperators.h"
 #include "mlir/IR/OperationSupport.h"
 #include "passes/Check/Obligations.h"
 
@@ -45,6 +48,17 @@ LogicalResult FunctionCheck::checkCovered(func::FuncOp func) {
   return success();
 }
 
+/// Attributes of the arguments. That one is a loss scale says nothing new.
+static SmallVector<DictionaryAttr> argumentAttrs(func::FuncOp func) {
+  SmallVector<DictionaryAttr> all;
+  for (unsigned i = 0, end = func.getNumArguments(); i != end; ++i) {
+    NamedAttrList attrs(func.getArgAttrDict(i));
+    attrs.erase(MPDialect::kLossScaleAttrName);
+    all.push_back(attrs.getDictionary(func.getContext()));
+  }
+  return all;
+}
+
 LogicalResult FunctionCheck::checkSignature() {
   auto differ = [&](const Twine &what) {
     InFlightDiagnostic diag = before.emitError(what) << " differ";
@@ -55,7 +69,7 @@ LogicalResult FunctionCheck::checkSignature() {
     return differ("types of @" + before.getName())
            << ": " << before.getFunctionType() << " and "
            << after.getFunctionType();
-  if (before.getArgAttrsAttr() != after.getArgAttrsAttr())
+  if (argumentAttrs(before) != argumentAttrs(after))
     return differ("argument attributes of @" + before.getName());
   if (before.getResAttrsAttr() != after.getResAttrsAttr())
     return differ("result attributes of @" + before.getName());
@@ -236,7 +250,46 @@ static LogicalResult checkOthers(ModuleOp before, ModuleOp after) {
   return success();
 }
 
-LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after) {
+/// Puts the definitions of operators over lists and of scaled updates in their
+/// places: the comparison is about what they do.
+static void unfold(func::FuncOp func) {
+  for (Operation &op : llvm::make_early_inc_range(func.getOps())) {
+    if (auto update = dyn_cast<ScaledUpdateOp>(op)) {
+      inlineBody(update);
+      continue;
+    }
+    auto aten = dyn_cast<AtenOp>(op);
+    if (!aten || !isListOperator(aten) || !whyNotExpandable(aten).empty())
+      continue;
+    OpBuilder builder(aten);
+    aten->replaceAllUsesWith(
+        expandListOperator(aten, builder, derivedLocation(aten.getLoc())));
+    aten->erase();
+  }
+}
+
+static bool isFolded(Operation *op) {
+  auto aten = dyn_cast<AtenOp>(op);
+  return isa<ScaledUpdateOp>(op) || (aten && isListOperator(aten));
+}
+
+/// `module`, or a copy without such operations if it has any.
+static ModuleOp unfolded(ModuleOp module, OwningOpRef<ModuleOp> &copy) {
+  bool hasAny = module
+                    .walk([](Operation *op) {
+                      return isFolded(op) ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+                    })
+                    .wasInterrupted();
+  if (!hasAny)
+    return module;
+  copy = module.clone();
+  for (auto func : copy->getOps<func::FuncOp>())
+    unfold(func);
+  return *copy;
+}
+
+static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after) {
   LogicalResult result = checkOthers(before, after);
   for (auto func : before.getOps<func::FuncOp>()) {
     auto rewritten = after.lookupSymbol<func::FuncOp>(func.getName());
@@ -249,4 +302,10 @@ LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after) {
     if (!before.lookupSymbol<func::FuncOp>(func.getName()))
       result = func.emitError("is missing before");
   return result;
+}
+
+LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after) {
+  OwningOpRef<ModuleOp> copyBefore, copyAfter;
+  return checkUnfolded(unfolded(before, copyBefore),
+                       unfolded(after, copyAfter));
 }

@@ -45,7 +45,7 @@ class _Edit:
         self.imported = imported
         self.undo: list[Callable[[], object]] = []
         self.made: dict[int, fx.Node] = {}
-        self.picked: dict[int, fx.Node] = {}
+        self.picked: dict[tuple[fx.Node, int], fx.Node] = {}
         self.tagged = any("partitioner_tag" in n.meta for n in graph.nodes)
         self.outputs_before = self._output_types()
 
@@ -83,15 +83,18 @@ class _Edit:
             if number not in self.made:
                 raise MpoptError(f"value {number} is read before it is made")
             return self.made[number]
-        node, result = self.imported.values[number]
-        return node if result < 0 else self._result(number, node, result)
+        node, path = self.imported.values[number]
+        for index in path:
+            node = self._result(node, index)
+        return node
 
-    def _result(self, number: int, node: fx.Node, index: int) -> fx.Node:
-        if number not in self.picked:
+    def _result(self, node: fx.Node, index: int) -> fx.Node:
+        key = node, index
+        if key not in self.picked:
             count = len(node.meta["val"])
             found = [u for u in node.users if _picks(u, index, count)]
-            self.picked[number] = found[0] if found else self._pick(node, index)
-        return self.picked[number]
+            self.picked[key] = found[0] if found else self._pick(node, index)
+        return self.picked[key]
 
     def _pick(self, node: fx.Node, index: int) -> fx.Node:
         with self.graph.inserting_after(node):
@@ -243,8 +246,7 @@ class _Edit:
             raise MpoptError(f"outputs would change from {self.outputs_before} to {after}")
         for node in gone:
             for user in node.users:
-                named = user.target is operator.getitem and gone.issuperset(user.users)
-                if user not in gone and not named:
+                if not _goes(user, gone):
                     raise MpoptError(f"{node} is erased but {user} reads it")
 
     def _check_order(self, touched: set[fx.Node]) -> None:
@@ -258,10 +260,13 @@ class _Edit:
 
     def _erase(self, numbers: list[int]) -> None:
         for number in sorted(numbers, reverse=True):
-            node = self.imported.fx_nodes[number]
-            for user in list(node.users):
-                self.graph.erase_node(user)
-            self.graph.erase_node(node)
+            self._erase_whole(self.imported.fx_nodes[number])
+
+    def _erase_whole(self, node: fx.Node) -> None:
+        """With the `getitem` nodes that pick its results."""
+        for user in list(node.users):
+            self._erase_whole(user)
+        self.graph.erase_node(node)
 
 
 def _converts_alike(node: fx.Node) -> bool:
@@ -269,6 +274,12 @@ def _converts_alike(node: fx.Node) -> bool:
     if node.target is not _torch.CONVERT or not isinstance(node.args[0], fx.Node):
         return False
     return _same_layout(node.args[0].meta["val"], node.meta["val"])
+
+
+def _goes(node: fx.Node, gone: set[fx.Node]) -> bool:
+    """True if `node` is among `gone`, or picks a result and only such nodes read it."""
+    picks = node.target is operator.getitem
+    return node in gone or (picks and all(_goes(user, gone) for user in node.users))
 
 
 def _picks(user: fx.Node, index: int, count: int) -> bool:

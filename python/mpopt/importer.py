@@ -8,6 +8,7 @@ numbers mean the same in both directions.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -34,8 +35,8 @@ class Imported:
         self.sources: list[tuple[str, str, int]] = []
         self.fx_nodes: list[fx.Node] = []
         """FX node of each module node."""
-        self.values: list[tuple[fx.Node, int]] = []
-        """FX node that makes each value, and which of its results; -1 for the whole."""
+        self.values: list[tuple[fx.Node, tuple[int, ...]]] = []
+        """FX node that makes each value, and the way to it in what the node returns."""
         self.output_leaves: list[fx.Node] = []
         """FX node of each output, in order."""
 
@@ -134,7 +135,8 @@ class _Importer:
         self.known_inputs = capture.inputs if capture else ()
         self.out = Imported()
         self.number: dict[fx.Node, int] = {}
-        self.first_result: dict[fx.Node, int] = {}
+        self.first_values: dict[fx.Node, list[int]] = {}
+        """For a node that returns several: the first value in each of them."""
         self.source_of: dict[tuple[str, str], int] = {}
         self.path_of: dict[int, str] = {}
         self.line_of: dict[str, tuple[str, int]] = {}
@@ -154,7 +156,7 @@ class _Importer:
 
     def _visit(self, node: fx.Node) -> None:
         if node.op == "call_function":
-            if node.target is operator.getitem and node.args[0] in self.first_result:
+            if node.target is operator.getitem and node.args[0] in self.first_values:
                 self._name_result(node)
             else:
                 self._function(node)
@@ -169,7 +171,7 @@ class _Importer:
 
     def _define(self, node: fx.Node, value: Any) -> None:
         self.number[node] = len(self.out.values)
-        self.out.values.append((node, -1))
+        self.out.values.append((node, ()))
         self.tensor_values.append(isinstance(value, torch.Tensor))
 
     def _placeholder(self, node: fx.Node) -> None:
@@ -210,14 +212,14 @@ class _Importer:
             return
         attrs, operands = self._arguments(node)
         several = isinstance(value, list | tuple)
-        results = tuple(map(type_text, value)) if several else (type_text(value),)
-        if value is None:
-            results = ()
+        paths = list(_paths(value)) if several else []
+        leaves = [each for _, each in paths] if several else [value]
+        results = tuple(map(type_text, leaves)) if value is not None else ()
         self._add(node, target_text(node.target), attrs, operands, results)
         if several:
-            self.first_result[node] = len(self.out.values)
-            self.out.values.extend((node, i) for i in range(len(results)))
-            self.tensor_values.extend(isinstance(each, torch.Tensor) for each in value)
+            self.first_values[node] = _first_values(value, len(self.out.values))
+            self.out.values.extend((node, path) for path, _ in paths)
+            self.tensor_values.extend(isinstance(each, torch.Tensor) for each in leaves)
         elif results:
             self._define(node, value)
 
@@ -251,8 +253,12 @@ class _Importer:
         producer, index = node.args
         if not isinstance(producer, fx.Node) or not isinstance(index, int):
             raise UnsupportedError("a result that is not chosen by a constant number")
-        count = len(_value(producer))
-        self.number[node] = self.first_result[producer] + index % count
+        number = self.first_values[producer][index]
+        picked = _value(producer)[index]
+        if isinstance(picked, list | tuple):
+            self.first_values[node] = _first_values(picked, number)
+        else:
+            self.number[node] = number
 
     def _operand(self, arg: Any) -> int:
         number = self.number.get(arg)
@@ -377,6 +383,21 @@ class _Importer:
         for leaf in _leaves(node.args[0]):
             self.out.outputs.append((self._operand(leaf), f"{{mp.name = {quoted(leaf.name)}}}"))
             self.out.output_leaves.append(leaf)
+
+
+def _paths(value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """What lists and tuples in each other hold, and the indices that lead there."""
+    for i, item in enumerate(value):
+        if isinstance(item, list | tuple):
+            yield from (((i, *path), leaf) for path, leaf in _paths(item))
+        else:
+            yield (i,), item
+
+
+def _first_values(items: Any, number: int) -> list[int]:
+    """The number of the first value in each of `items`, if the first of all is `number`."""
+    sizes = (sum(1 for _ in _paths([item])) for item in items)
+    return list(itertools.accumulate(sizes, initial=number))[:-1]
 
 
 def _key_text(name: Any) -> str:
