@@ -163,4 +163,22 @@ def FuseScaledUpdate : Pass<"mp-fuse-scaled-update", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def RemoveLossScale : Pass<"mp-remove-loss-scale", "::mlir::func::FuncOp"> {
+  let summary = "Take a loss scale out that no type of the step needs";
+  let description = [{
+    Where each value that carries the loss scale is of bf16, f32 or f64, which
+    have the range of f32, the loss is no longer multiplied and gradients are no
+    longer unscaled: all products with the scale go, or none. With a scale that
+    is a power of two this changes no bit, unless a scaled value overflows or an
+    unscaled one underflows in f32's range. The step still returns the scale, and
+    tests for infinities and NaN as before.
+
+    Left alone: steps in which an f16 value carries the scale, in which a unit is
+    not known, or which return a scaled value. Not part of a pipeline.
+
+    Example: test/Passes/Examples/remove-loss-scale.mlir
+  }];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 #endif // MP_PASSES_TD

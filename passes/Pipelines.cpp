@@ -30,6 +30,17 @@ void mlir::mp::buildDefaultPipeline(OpPassManager &pm,
       nested.addPass(std::move(pass));
 }
 
+/// Everything about the update that a traced step shows, and leaves it raised.
+static void buildUpdatePipeline(OpPassManager &pm) {
+  OpPassManager &nested = pm.nest<func::FuncOp>();
+  nested.addPass(createNormalize());
+  // Before the operators over lists hide which tensor goes where.
+  nested.addPass(createExpandForeach());
+  // Before anything is rewritten that would be wrong.
+  nested.addPass(createCheckLossScale());
+  nested.addPass(createFuseScaledUpdate());
+}
+
 /// The name in `disable` that no pass has, and the nearest that one has.
 static std::optional<std::pair<StringRef, StringRef>>
 findUnknownName(const PipelineOptions &options) {
@@ -48,7 +59,7 @@ findUnknownName(const PipelineOptions &options) {
   return std::nullopt;
 }
 
-// PassPipelineRegistration has no way to refuse an option.
+// For mp-default, PassPipelineRegistration has no way to refuse an option.
 void mlir::mp::registerPipelines() {
   registerPassPipeline(
       "mp-default", "Clean conversions under a numerics contract",
@@ -68,6 +79,9 @@ void mlir::mp::registerPipelines() {
       [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
         visit(PipelineOptions());
       });
+  PassPipelineRegistration<>(
+      "mp-update", "Check the loss scale and fuse the update of a traced step",
+      buildUpdatePipeline);
 }
 
 /// Cuts `text` at the commas that are not inside brackets.

@@ -25,7 +25,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 /// Appends the default pipeline to `pm`, which runs on modules.
 void buildDefaultPipeline(OpPassManager &pm, const PipelineOptions &options);
 
-/// Registers mp-default.
+/// Registers mp-default and mp-update.
 void registerPipelines();
 
 /// The passes of a textual pipeline for modules, each as a pipeline of its own,

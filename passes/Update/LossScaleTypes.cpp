@@ -216,7 +216,8 @@ static SmallVector<Value> valuesOf(Operation *op) {
 void LossScaleTypes::visitOperator(Operation *op) {
   SmallVector<Value> values = valuesOf(op);
   switch (scaleRuleOf(op)) {
-  case ScaleRule::NewScale:
+  case ScaleRule::NewScale: // (scale, ..., flag)
+    requireNone(op, ArrayRef(values).drop_front());
     return define(op->getResult(0), 1);
   case ScaleRule::Unknown:
   case ScaleRule::Zero:

@@ -191,3 +191,52 @@ func.func @materialize_c1(%x: tensor<4xf32>) -> tensor<4xbf16> {
   %0 = "mp.materialize"(%x) : (tensor<4xf32>) -> tensor<4xbf16>
   return %0 : tensor<4xbf16>
 }
+
+// -----
+
+func.func @scaled_update_c1(%g: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{body takes other types than the operands'}}
+  %0 = mp.scaled_update(%g) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = mp.aten "aten.neg.default"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    mp.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @scaled_update_c2(%g: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{body yields other types than the results'}}
+  %0 = mp.scaled_update(%g) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<8xf32>):
+    %1 = mp.cast %a origin(user) : tensor<8xf32> to tensor<8xbf16>
+    mp.yield %1 : tensor<8xbf16>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @scaled_update_c3(%g: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = mp.scaled_update(%g) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<8xf32>):
+    // expected-error @+1 {{in the body of a scaled_update is not elementwise}}
+    %1 = mp.aten "aten.cumsum.default"(%a) {args = {dim = 0}} : (tensor<8xf32>) -> tensor<8xf32>
+    mp.yield %1 : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @scaled_update_c4(%g: tensor<8xf32>, %h: tensor<4xf32>) -> (tensor<8xf32>, tensor<4xf32>) {
+  // expected-error @+1 {{results have several shapes}}
+  %0:2 = mp.scaled_update(%g, %h) : (tensor<8xf32>, tensor<4xf32>) -> (tensor<8xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<8xf32>, %b: tensor<4xf32>):
+    %1 = mp.aten "aten.neg.default"(%a) : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = mp.aten "aten.neg.default"(%b) : (tensor<4xf32>) -> tensor<4xf32>
+    mp.yield %1, %2 : tensor<8xf32>, tensor<4xf32>
+  }
+  return %0#0, %0#1 : tensor<8xf32>, tensor<4xf32>
+}
