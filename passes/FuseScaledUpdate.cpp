@@ -171,11 +171,6 @@ StringRef FuseScaledUpdate::whyNot(const Sweep &sweep) {
     return "no result takes the place of an argument";
   if (!sweep.readsGradient())
     return "it reads one array only";
-  Operation *start = sweep.lastLeaf();
-  for (Value root : sweep.roots)
-    for (Operation *user : root.getUsers())
-      if (!sweep.ops.contains(user) && start && !start->isBeforeInBlock(user))
-        return "a result is read before all that the sweep reads is known";
   return "";
 }
 
@@ -227,8 +222,10 @@ void FuseScaledUpdate::fuse(Sweep &sweep, RewriteLog &log) {
   SmallVector<Operation *> ops = sweep.inOrder();
   ScaledUpdateOp update = build(sweep, builder);
   for (auto [root, result] : llvm::zip(sweep.roots, update.getResults()))
-    root.replaceAllUsesWith(result);
-  // What others read as well, such as the norm of the unscaled gradients, they
+    root.replaceUsesWithIf(result, [&](OpOperand &use) {
+      return update->isBeforeInBlock(use.getOwner());
+    });
+  // What others read before, such as the norm of the unscaled gradients, they
   // compute from what the sweep reads: nothing is stored for them.
   for (Operation *op : llvm::reverse(ops))
     if (op->use_empty())

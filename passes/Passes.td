@@ -155,8 +155,7 @@ def FuseScaledUpdate : Pass<"mp-fuse-scaled-update", "::mlir::func::FuncOp"> {
     gradient is stored. Run `mp-expand-foreach` first. `mp-lower` puts the bodies
     back. Values stay the same.
 
-    Left alone: values that replace no argument of their type; dynamic shapes; a
-    result that decides about what its own sweep reads.
+    Left alone: values that replace no argument of their type; dynamic shapes.
 
     Example: test/Passes/Examples/fuse-scaled-update.mlir
   }];

@@ -13,6 +13,12 @@ static bool isElementwiseKind(OpKind kind) {
          kind == OpKind::Compare || kind == OpKind::Rounding;
 }
 
+/// Of the operators that move elements, those that leave each in its place.
+static bool copiesInPlace(Operation *op) {
+  StringRef name = stripOverload(frameworkCallee(op));
+  return name == "aten.copy" || name == "aten.clone";
+}
+
 /// where and masked_fill: what chooses is a mask and no index.
 static bool choosesByMask(Operation *op) {
   return llvm::all_of(op->getOperandTypes(), [](Type type) {
@@ -29,7 +35,7 @@ bool mlir::mp::isElementwise(Operation *op) {
     return false;
   OpKind kind = precision.getOpKind();
   if (!isa<CastOp, RoundOp>(op) && !isElementwiseKind(kind) &&
-      (kind != OpKind::Gather || !choosesByMask(op)))
+      !copiesInPlace(op) && (kind != OpKind::Gather || !choosesByMask(op)))
     return false;
   auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!result || result.getRank() == 0 || !result.hasStaticShape())

@@ -144,6 +144,8 @@ class _Edit:
         if like is not None and target_text(like.target) == added["op"]:
             target: Any = like.target
             args, kwargs = replace_operands(like, operands)
+        elif added["op"].startswith("mp."):
+            raise MpoptError(f"{added['op']} is no operator of PyTorch: run mp-lower before")
         else:
             target = _overload(added["op"])
             args, kwargs = (), _named_arguments(target, parse_dictionary(added["args"]), operands)

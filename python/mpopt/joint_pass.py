@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from . import _torch, barriers, composites, exporter, half_weights, importer, log, native
+from . import (
+    _torch,
+    barriers,
+    composites,
+    exporter,
+    half_weights,
+    importer,
+    log,
+    loss_scale,
+    native,
+)
 from .dump import Bundle
 from .errors import StageError, UnsupportedError
 from .options import Options
@@ -32,6 +42,8 @@ if TYPE_CHECKING:
 
 class JointPass(_torch.CustomGraphPass):
     """One per call of the backend. `patches` are the user's settings of Inductor."""
+
+    checks_loss_scale = True
 
     def __init__(
         self, options: Options, capture: Capture, patches: dict[str, Any], relax: bool
@@ -105,6 +117,8 @@ class _Run:
     def rewrite(self) -> None:
         with _stage("import"):
             imported = importer.import_graph(self.graph, self.owner.capture)
+        if self.owner.checks_loss_scale:
+            loss_scale.check(self.graph, imported, self.options.strict)
         with _stage("build"):
             self.module = native.module_type().from_graph(
                 imported.inputs,

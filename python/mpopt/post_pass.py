@@ -17,6 +17,8 @@ from .options import PLACE_STORES
 class PostPass(JointPass):
     """Like JointPass, on one phase of the graph and without composites to expand."""
 
+    checks_loss_scale = False  # the joint pass did
+
     def pipeline(self) -> str:
         """mp-place-stores, unless it is off."""
         if not self.options.pass_pipeline() or PLACE_STORES in self.options.disable_passes:

@@ -50,10 +50,14 @@ func.func @decay_alone(%w: tensor<8xf32>) -> tensor<8xf32> {
   return %0 : tensor<8xf32>
 }
 
-// The trust ratio of LAMB reads the new moment before the weight can be known.
+// The trust ratio of LAMB needs the norm of the new moment before the weight can be
+// known: it is computed for the norm, and again in the sweep, instead of stored.
 // CHECK-LABEL: func.func @trust_ratio
-// CHECK-SAME: why = "a result is read before all that the sweep reads is known"
-// CHECK-NOT: mp.scaled_update
+// CHECK: %[[M:.*]] = mp.aten "aten.lerp.Scalar"(%arg1, %arg2)
+// CHECK: mp.aten "aten.linalg_vector_norm.default"(%[[M]])
+// CHECK: %[[U:.*]]:2 = mp.scaled_update
+// CHECK: mp.aten "aten.lerp.Scalar"
+// CHECK: return %[[U]]#0, %[[U]]#1
 func.func @trust_ratio(%w: tensor<8xf32>, %m: tensor<8xf32>, %g: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %0 = mp.aten "aten.lerp.Scalar"(%m, %g) {args = {weight = 0.1}} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   %n = mp.aten "aten.linalg_vector_norm.default"(%0) : (tensor<8xf32>) -> tensor<f32>
