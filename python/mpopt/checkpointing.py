@@ -7,6 +7,7 @@ what is pickled, is of the former class.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -124,6 +125,10 @@ def _listed(
     return list(found.items())
 
 
+def _new(cls: Any) -> Any:
+    return cls.__new__(cls)
+
+
 @functools.cache
 def _checkpointed(base: type[nn.Module]) -> type[nn.Module]:
     """A subclass of `base` whose forward is checkpointed."""
@@ -138,6 +143,8 @@ def _checkpointed(base: type[nn.Module]) -> type[nn.Module]:
         """A copy is of the former class: nobody would remove its checkpointing."""
         reduced: Any = base.__reduce_ex__(self, protocol)
         function, args, *rest = reduced
+        # pickle insists that what __newobj__ makes is of the object's own class.
+        function = _new if function is copyreg.__newobj__ else function  # type: ignore[attr-defined]
         return function, tuple(base if a is type(self) else a for a in args), *rest
 
     # Not by `class`, so that names and places in reports are those of the module's own class.

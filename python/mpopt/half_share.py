@@ -5,6 +5,7 @@ These are seen in every compilation, also when the compiled code comes from a ca
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ class HalfShare:
     def counting(self, backend: Callable[..., Any]) -> Callable[..., Any]:
         """`backend`, which counts what it compiles."""
 
+        @functools.wraps(backend)  # its attributes, too: Dynamo calls `reset`
         def counted(gm: fx.GraphModule, example_inputs: Sequence[Any], **kwargs: Any) -> Any:
             self.add(gm)
             return backend(gm, example_inputs, **kwargs)

@@ -28,7 +28,8 @@ class StepGradients:
 
     def __init__(self, optimizer: Fused, model: nn.Module, scale: Tensor | None) -> None:
         self._optimizer, self._model, self._scale = optimizer, model, scale
-        self._is_ours = not optimizer._why_unsupported()
+        self.is_ours = not optimizer._why_unsupported()
+        """The native update takes all of them, and leaves them as they are."""
         self._norm: Tensor | None = None
         """Of the scaled gradients, where PyTorch's update will unscale and clip them in place."""
         self._is_updated = self._is_closed = False
@@ -47,13 +48,13 @@ class StepGradients:
         if self._is_closed:
             raise MpoptError("grad_norm can be read in the callbacks only: the gradients are gone")
         inverse = inverse_of(self._scale_value())
-        if self._is_ours:
+        if self.is_ours:
             return self._measured().norm * inverse
         return float(self._total() if self._norm is None else self._norm) * inverse
 
     def find_bad(self) -> Bad | None:
         """The first gradient that is not finite. Before the update, its read is the update's."""
-        if self._is_ours:
+        if self.is_ours:
             if not self._is_updated:
                 measured = self._optimizer.measure_for_step(self._scale_value())
             else:
@@ -68,7 +69,7 @@ class StepGradients:
 
     def updating(self) -> None:
         """The update comes next."""
-        if not self._is_ours and not self._is_updated:
+        if not self.is_ours and not self._is_updated:
             self._norm = self._total()
         self._is_updated = True
 

@@ -230,7 +230,8 @@ class TrainStep:
     ) -> None:
         """The update, and what callbacks hear of gradients that are not finite."""
         watches = any(callback.overrides("on_nonfinite") for callback in self.callbacks)
-        checks = metrics.scale_tensor is not None or self.clip > 0
+        # PyTorch's clipping, which runs for what is not ours, does not skip.
+        checks = metrics.scale_tensor is not None or (self.clip > 0 and gradients.is_ours)
 
         def tell_if_bad(skipped: bool) -> None:
             if watches and (bad := gradients.find_bad()):

@@ -168,7 +168,9 @@ def memory_of(device: torch.device) -> Memory:
         reserved = torch.cuda.memory_reserved(device)
         fragmentation = 1.0 - allocated / reserved if reserved else 0.0
         return Memory(allocated, torch.cuda.max_memory_allocated(device), fragmentation)
-    return Memory(_resident(), _peak())
+    resident, peak = _resident(), _peak()
+    # The kernel counts pages in batches: the two may come out in the wrong order.
+    return Memory(resident, max(peak, resident) if peak and resident else peak)
 
 
 def _resident() -> int | None:
