@@ -310,6 +310,14 @@ class Overflowing(Callback):
             metrics.optimizer.param_groups[0]["params"][2].grad.view(-1)[3] = float("inf")
 
 
+class Events(Callback):
+    def __init__(self):
+        self.events = []
+
+    def on_nonfinite(self, event):
+        self.events.append(event)
+
+
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_overflow_skips_the_step(accumulate):
     model = make()
@@ -381,6 +389,42 @@ def test_checkpointing_keeps_bits_and_saves_less(choice):
     assert saved < 0.6 * all_saved
     assert saved_bytes(checkpointed) == all_saved, "closed"
     assert type(checkpointed.blocks[0]) is Block
+
+
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        pair = (nn.Sequential(nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 32)) for _ in range(2))
+        self.blocks, self.last = nn.ModuleList(pair), nn.Linear(32, 16)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return self.last(x)
+
+
+@pytest.mark.slow
+def test_compiled_checkpointing_keeps_bits_and_finds_the_operator():
+    results = []
+    for checkpoint in (None, "full"):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        model, heard = Blocks(), Events()
+        kwargs = {"compile": True, "dtype": torch.bfloat16, "checkpoint": checkpoint}
+        step = step_of(model, callbacks=[heard], find_bad_op=True, **kwargs)
+        losses = [step(batch(i)).item() for i in range(3)]
+        weights = [p.detach().clone() for p in model.parameters()]
+        results.append((losses, weights, step._share.share()))
+        x, y = batch(4)
+        step((torch.full_like(x, 3e38), y))  # gradients are in half, the search is eager
+        assert (heard.events[0].bad_op.module, heard.events[0].bad_op.op) == (
+            "blocks.0.0",
+            "aten.addmm.default",
+        )
+    (losses, weights, share), (others, same, again) = results
+    assert losses == others and len(set(losses)) == 3
+    assert all(map(torch.equal, weights, same))
+    assert share == again == 7 / 9, "the two sums with the input are in fp32"
 
 
 def test_copies_of_a_checkpointed_model_are_plain():
@@ -540,6 +584,6 @@ def test_closed_step_says_so():
     step.close()
 
 
-def test_package_imports_without_torch():
+def test_step_and_callbacks_are_exported():
     assert mpopt.TrainStep is TrainStep
     assert mpopt.callbacks.Callback is Callback
