@@ -62,13 +62,18 @@ def _bad_before(model: nn.Module, batch: Any) -> BadOp | None:
 @contextmanager
 def _kept_buffers(model: nn.Module) -> Iterator[None]:
     """Statistics of normalization are not to count a batch twice."""
-    before = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    before = [
+        (module, name, buffer, buffer.clone())
+        for module in model.modules()
+        for name, buffer in module.named_buffers(recurse=False)
+    ]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value in before:
+            for module, name, buffer, value in before:
                 buffer.copy_(value)
+                setattr(module, name, buffer)  # the forward may have put another one there
 
 
 class _Watch(_torch.TorchDispatchMode):  # type: ignore[no-untyped-call]

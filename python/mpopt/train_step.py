@@ -7,19 +7,21 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
-from . import _torch, backend, bad_op, optim
+from . import _torch, backend, bad_op, log, optim
 from .callbacks import BadOp, Callback, NonFinite, StepMetrics
 from .checkpointing import Checkpointing, Choice
 from .errors import MpoptError, OptionError
 from .grad_scaler import GradScaler
 from .half_share import HalfShare
 from .optim._fused import Fused
+from .options import is_strict
 from .step_gradients import StepGradients
 
 LossFn = Callable[[Callable[..., Any], Any], Tensor]
@@ -46,7 +48,8 @@ class TrainStep:
         optimizer.zero_grad()                       # set to None, so that halves stay halves
 
     Args:
-        model: module with its parameters where they are to stay.
+        model: module with its parameters where they are to stay. A DistributedDataParallel one
+            adds up gradients over processes in the last backward of a step.
         loss_fn: function of the (compiled) model and a batch that returns the loss, a scalar
             tensor, as `lambda model, batch: F.cross_entropy(model(batch[0]), batch[1])`.
         optimizer: one of `mpopt.optim`, or one of `torch.optim` for `mpopt.optim.fuse`.
@@ -99,9 +102,9 @@ class TrainStep:
         self._device = _device_of(model)
         self.dtype = _checked_dtype(dtype, self._device)
         self.scaler = _checked_scaler(scaler, self.dtype, self._device)
-        self.optimizer = _checked_optimizer(optimizer, model)
         if offload and self._device.type != "cpu":
             raise MpoptError(f"offload is not supported yet for parameters on {self._device.type}")
+        self.optimizer = _checked_optimizer(optimizer, model)
         if accumulate == 1 and "half_gradients" not in vars(self.optimizer):
             self.optimizer.half_gradients = True
         self.steps = 0
@@ -163,13 +166,20 @@ class TrainStep:
         """Gradients of the mean loss; random states before each micro-batch; the loss."""
         states: list[_RandomState] = []
         parts: list[Tensor] = []
-        for batch in batches:
+        for number, batch in enumerate(batches, 1):
             if self.find_bad_op:
                 states.append(_RandomState(self._device))
-            part = self._loss(self._run, batch)
-            self._scaled(part).backward()  # type: ignore[no-untyped-call]
+            with self._reducing(number == len(batches)):
+                part = self._loss(self._run, batch)
+                self._scaled(part).backward()  # type: ignore[no-untyped-call]
             parts.append(part.detach())
         return states, _sum(parts)
+
+    def _reducing(self, is_last: bool) -> AbstractContextManager[Any]:
+        """Processes add up their gradients once per step, in the last backward."""
+        if is_last or not isinstance(self.model, DistributedDataParallel):
+            return nullcontext()
+        return self.model.no_sync()
 
     def _loss(self, model: Callable[..., Any], batch: Any) -> Tensor:
         """The part of the mean loss that is this micro-batch's."""
@@ -261,11 +271,25 @@ class TrainStep:
             getattr(callback, method)(what)
 
     def _find_bad_op(self, batches: Sequence[Any], states: list[_RandomState]) -> BadOp | None:
-        """None also if it is not looked for."""
+        """None also if it is not looked for. A failure of the search does not end the run."""
+        try:
+            return self._search(batches, states)
+        except Exception as error:
+            log.counters["fallbacks"] += 1
+            log.counters["fallbacks.bad_op"] += 1
+            if is_strict():
+                raise
+            log.warn(f"find_bad_op: the step fails when it is run eagerly: {error}")
+            return None
+
+    def _search(self, batches: Sequence[Any], states: list[_RandomState]) -> BadOp | None:
+        model = self.model
+        if isinstance(model, DistributedDataParallel):
+            model = model.module  # a replica runs by itself; the others may have nothing to search
         for batch, state in zip(batches, states, strict=False):
-            run = functools.partial(self._loss, self.model, batch)
+            run = functools.partial(self._loss, model, batch)
             with state.again():
-                found = bad_op.find(self.model, batch, lambda run=run: self._scaled(run()))  # type: ignore[misc]
+                found = bad_op.find(model, batch, lambda run=run: self._scaled(run()))  # type: ignore[misc]
             if found is not None:
                 return found
         return None

@@ -18,6 +18,7 @@ from mpopt.callbacks import Callback, GradientHistogram, JSONLines, Progress, Te
 from mpopt.callbacks._histogram import Counter
 from mpopt.callbacks._metrics import FIGURES
 from mpopt.errors import MpoptError
+from mpopt.grad_scaler import LossScaleError
 from mpopt.half_share import HalfShare
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -318,6 +319,70 @@ def test_search_leaves_everything_as_it_was():
     for a, b in zip(state, again):
         assert torch.equal(a, b) or (a.isnan().any() and torch.equal(a.isnan(), b.isnan()))
     assert torch.equal(random, later)
+
+
+class Remembers(nn.Module):
+    """Two buffers: one that forward writes into and one that it replaces."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        y = self.linear(x)
+        self.calls += 1
+        self.mean = 0.5 * self.mean + y.detach().float().clamp(-1, 1).mean(0)
+        return y
+
+
+def test_search_does_not_count_a_batch_twice():
+    means = []
+    for find in (False, True):
+        torch.manual_seed(0)
+        model, heard = Remembers(), Recorder()
+        step = step_of(model, heard, find_bad_op=find)
+        for i in range(3):
+            step(batch(i, 1e6 if i == 1 else 1.0))
+        assert model.calls == 3
+        assert (heard.events[0].bad_op is not None) == find
+        means.append(model.mean)
+    assert torch.equal(means[0].nan_to_num(7.0), means[1].nan_to_num(7.0))
+
+
+def fails_eagerly(model, x):
+    fails_eagerly.calls += 1
+    if fails_eagerly.calls == 2:
+        raise RuntimeError("no memory")
+    return loss_of(model, x)
+
+
+def test_search_that_fails_is_an_error_under_strict_and_counted_else(monkeypatch):
+    before = mpopt.counters["fallbacks.bad_op"]
+    fails_eagerly.calls = 0
+    model = make()
+    with pytest.raises(RuntimeError, match="no memory"):
+        step_of(model, Recorder(), loss_fn=fails_eagerly, find_bad_op=True)(batch(**OVERFLOW))
+    assert all(p.grad is None for p in model.parameters())
+    monkeypatch.setenv("MPOPT_STRICT", "0")
+    fails_eagerly.calls, heard = 0, Recorder()
+    step = step_of(make(), heard, loss_fn=fails_eagerly, find_bad_op=True)
+    step(batch(**OVERFLOW))
+    assert heard.events[0].bad_op is None and heard.events[0].parameter == "first.weight"
+    assert mpopt.counters["fallbacks.bad_op"] == before + 2
+    assert step.scaler.get_scale() == 512.0
+
+
+def test_last_event_is_heard_before_the_scaler_gives_up():
+    heard = Recorder()
+    scaler = mpopt.GradScaler("cpu", rule="deepspeed", init_scale=1.0)
+    step = step_of(make(), heard, scaler=scaler)
+    step(batch(**OVERFLOW))
+    with pytest.raises(LossScaleError, match=r"at its least, 1.0"):
+        step(batch(**OVERFLOW))
+    assert [event.step for event in heard.events] == [1, 2]
+    assert step.optimizer.skipped_steps == 2
 
 
 class Stops(Callback):

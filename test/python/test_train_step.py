@@ -125,6 +125,29 @@ def test_bits_with_clipping_are_those_of_the_loop(dtype, accumulate):
     assert not torch.equal(model.first.weight, free.first.weight), "the limit is met"
 
 
+def test_language_model_of_tied_weights():
+    losses, models = [], []
+    for by_loop in (False, True):
+        torch.manual_seed(0)
+        model = Transformer(layers=2, dropout=0.1, tied=True)
+        if by_loop:
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, fused=True)
+            losses.append([])
+            for _ in range(3):
+                with torch.autocast("cpu", torch.bfloat16):
+                    loss = model(*words())
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                losses[-1].append(loss.detach())
+        else:
+            step = step_of(model, loss_fn=lm_loss, dtype=torch.bfloat16)
+            losses.append([step(words()) for _ in range(3)])
+        models.append(model)
+    assert all(map(torch.equal, *losses)) and losses[0][2] < losses[0][0]
+    assert_equal(*models)
+
+
 def test_torchs_optimizer_is_fused_in_place():
     model = make()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
