@@ -13,13 +13,26 @@ from .errors import MpoptError
 from .log import counters
 
 if TYPE_CHECKING:
+    from . import callbacks as callbacks
+    from . import optim as optim
     from .backend import mpopt as mpopt
     from .backend import reset as reset
     from .backend import rewrite as rewrite
     from .grad_scaler import GradScaler as GradScaler
+    from .train_step import TrainStep as TrainStep
 
 __version__ = "0.1.0"
-__all__ = ["GradScaler", "MpoptError", "counters", "mpopt", "optim", "reset", "rewrite"]
+__all__ = [
+    "GradScaler",
+    "MpoptError",
+    "TrainStep",
+    "callbacks",
+    "counters",
+    "mpopt",
+    "optim",
+    "reset",
+    "rewrite",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -31,8 +44,12 @@ def __getattr__(name: str) -> Any:
         from . import grad_scaler
 
         return grad_scaler.GradScaler
-    if name == "optim":
+    if name == "TrainStep":
+        from . import train_step
+
+        return train_step.TrainStep
+    if name in ("callbacks", "optim"):
         import importlib
 
-        return importlib.import_module(".optim", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'mpopt' has no attribute {name!r}")

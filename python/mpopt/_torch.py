@@ -16,8 +16,9 @@ import torch
 from torch import fx
 from torch._inductor import config as inductor_config
 from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["CustomGraphPass", "compile_fx", "inductor_config"]
+__all__ = ["CustomGraphPass", "TorchDispatchMode", "compile_fx", "inductor_config"]
 
 PRE_PASS = "joint_custom_pre_pass"
 POST_PASS = "post_grad_custom_post_pass"
@@ -143,6 +144,34 @@ def autocast_dtypes() -> dict[str, torch.dtype]:
 def has_grad_dtype() -> bool:
     """True if a gradient may have another type than its parameter (2.10 and later)."""
     return hasattr(torch.nn.Parameter(torch.empty(0)), "grad_dtype")
+
+
+def has_bf16(device_type: str) -> bool:
+    """True if the hardware of a device type computes in bf16, and PyTorch's kernels use it."""
+    if device_type == "cpu":
+        probe: Any = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+        return probe is not None and bool(probe())
+    if device_type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    probe = getattr(getattr(torch, device_type, None), "is_bf16_supported", None)
+    return probe is not None and bool(probe())
+
+
+def next_autograd_node() -> int:
+    """The number that the next node of autograd will get on this thread."""
+    from torch._C._autograd import _get_sequence_nr
+
+    return int(_get_sequence_nr())
+
+
+def current_autograd_node() -> Any:
+    """The node whose backward runs on this thread; None outside of backward."""
+    return torch._C._current_autograd_node()
+
+
+def number_of_node(node: Any) -> int:
+    """The number of a node of autograd, in the order of the forward pass."""
+    return int(node._sequence_nr())
 
 
 def real_input(placeholder: fx.Node, example: Any) -> Any:

@@ -118,7 +118,7 @@ class Fused(torch.optim.Optimizer):
             raise ValueError(f"clip must not be negative, not {clip}")
         if any(group.get("differentiable") for group in self.param_groups):
             raise ValueError("mpopt's optimizers are not differentiable; use torch.optim")
-        loss = None
+        loss = self.measured = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
@@ -162,6 +162,7 @@ class Fused(torch.optim.Optimizer):
             if not is_bad:
                 factor = _native.clip_factor(measured.norm * inverse, clip)
         plan.apply(inverse * factor, bool(is_bad), zero_grad)
+        self.measured = measured
         self.skipped_steps = self.skipped_steps + bool(is_bad)
 
     def _given(self, name: str, default: float) -> Any:
@@ -173,6 +174,9 @@ class Fused(torch.optim.Optimizer):
 
     skipped_steps = 0
     """Steps that changed nothing, because gradients were not finite."""
+
+    measured: Measured | None = None
+    """What the last `step` or its GradScaler read of the gradients; None if they read nothing."""
 
     # Half copies -------------------------------------------------------------------
 
