@@ -7,7 +7,8 @@ apart. On other devices the rule `torch` runs as PyTorch's own operator, without
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,12 @@ from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
 from . import log, native
 from .errors import MpoptError, did_you_mean
-from .optim._fused import INF, Fused
+from .optim import _distributed
+from .optim._distributed import INF
+from .optim._fused import Fused
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 
 class LossScaleError(MpoptError, FloatingPointError):
@@ -30,6 +36,13 @@ class GradScaler(torch.amp.GradScaler):
 
     With an optimizer of `mpopt.optim`, `step` reads the gradients once, without writing
     them, and the optimizer unscales as it updates. Gradients in fp16 and bf16 are taken.
+
+    Ranks that hold pieces of parameters (DTensor, as of FSDP2) skip together and keep the same
+    scale. Under DistributedDataParallel gradients are equal on all ranks, and nothing is
+    exchanged; where some are not (ignored parameters, `no_sync`), give `process_group`: what
+    one of its ranks finds, all know before they decide. The norm for clipping stays that of
+    this rank's parameters and, with pieces, of the ranks that hold the others. All ranks call
+    `step` and `unscale_` together. A pickled scaler has no process group.
 
     Raises:
         ValueError: unknown rule, or a figure out of range, here and in the setters.
@@ -52,6 +65,7 @@ class GradScaler(torch.amp.GradScaler):
         hysteresis: int | None = None,
         at_floor: str | None = None,
         floor_tolerance: int | None = None,
+        process_group: ProcessGroup | None = None,
     ) -> None:
         if rule not in self.rules():
             raise ValueError(f"unknown rule {rule!r}{did_you_mean(rule, self.rules())}")
@@ -67,6 +81,7 @@ class GradScaler(torch.amp.GradScaler):
             "floor_tolerance": floor_tolerance,
         }
         self.rule = rule
+        self.process_group = process_group
         given = {name: value for name, value in given.items() if value is not None}
         self._machine = native.load().LossScaler(rule, **given)
         figures = self._machine.figures()
@@ -109,12 +124,32 @@ class GradScaler(torch.amp.GradScaler):
         if not isinstance(optimizer, Fused) or optimizer._why_unsupported():
             return super()._check_inf_per_device(optimizer)
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        measured = optimizer.measure_for_step(float(scale))
+        measured = optimizer.measure_for_step(float(scale), self.process_group)
         state = self._per_optimizer_states[id(optimizer)]
         found = torch.tensor(float(measured.flags != 0), device=scale.device)
         state["found_inf_per_device"] = {scale.device: found}
         state["flags"] = measured.flags
         return found_of(state)
+
+    def _unscale_grads_(
+        self,
+        optimizer: torch.optim.Optimizer,
+        inv_scale: Tensor,
+        found_inf: Tensor,
+        allow_fp16: bool,
+    ) -> dict[torch.device, Tensor]:
+        """PyTorch's, on the pieces of this rank; then what one rank found holds for all."""
+        params = [param for group in optimizer.param_groups for param in group["params"]]
+        read: Any = optimizer
+        if any(map(_distributed.is_dtensor, params)):
+            read = SimpleNamespace(param_groups=[{"params": _distributed.stand_ins(params)}])
+        found = super()._unscale_grads_(read, inv_scale, found_inf, allow_fp16)
+        spreads = _distributed.spreads_of(params)
+        if self.process_group is None and all(spread.mesh is None for spread in spreads):
+            return found
+        flags = [flag.to(found_inf.device) for flag in found.values()]
+        here = torch.stack(flags).amax(0) if flags else torch.zeros_like(found_inf)
+        return {here.device: _distributed.agree_on_found(here, spreads, self.process_group)}
 
     # The scale ----------------------------------------------------------------------
 
@@ -196,6 +231,7 @@ class GradScaler(torch.amp.GradScaler):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
+        state["process_group"] = None
         machine = self._machine
         state["_machine"] = (machine.figures(), machine.growth_tracker, machine.hysteresis_left)
         return state

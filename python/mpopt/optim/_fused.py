@@ -11,8 +11,8 @@ import ctypes
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,9 +22,21 @@ from ..errors import MpoptError
 from ..options import is_strict
 from . import _native
 from ._arrays import Row, aligned, row, why_unsupported
+from ._distributed import (
+    INF,
+    NAN,
+    Spread,
+    agree,
+    is_dtensor,
+    lie_together,
+    local,
+    spread_of,
+    spreads_of,
+)
 from ._shadow import Shadow, make_shadow, own, why_no_copy
 
-INF, NAN = 1, 2
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 Closure = Callable[[], Any] | None
 
@@ -46,11 +58,11 @@ class Measured:
     """What one read of the scaled gradients found."""
 
     norm: float
-    """Of the gradients as they are, scaled."""
+    """Of the gradients as they are, scaled; of all pieces of a DTensor."""
     flags: int
-    """Bits INF and NAN; INF also for what overflows f32 when it is unscaled."""
+    """Bits INF and NAN; INF also for what overflows f32 when it is unscaled. Of all ranks."""
     first_bad: Tensor | None
-    """The first parameter whose gradient is not finite."""
+    """The first parameter whose gradient is not finite on this rank."""
 
 
 def inverse_of(scale: float) -> float:
@@ -130,13 +142,17 @@ class Fused(torch.optim.Optimizer):
         return loss
 
     def measure(self, scale: float = 1.0) -> Measured:
-        """Read all gradients once; `scale` is what the loss was multiplied with."""
+        """Read all gradients once; `scale` is what the loss was multiplied with.
+
+        All ranks that hold pieces of the parameters call it together.
+        """
         return _Plan(self).measure(inverse_of(scale))
 
-    def measure_for_step(self, scale: float) -> Measured:
-        """The same for the `step` that comes next, which does not read them again."""
+    def measure_for_step(self, scale: float, group: ProcessGroup | None = None) -> Measured:
+        """The same for the `step` that comes next, which does not read them again. Flags are
+        shared over `group`, too."""
         plan = _Plan(self)
-        measured = plan.measure(inverse_of(scale))
+        measured = plan.measure(inverse_of(scale), group)
         self.__dict__["_measured"] = plan, measured
         return measured
 
@@ -151,7 +167,7 @@ class Fused(torch.optim.Optimizer):
         plan, measured = self.__dict__.pop("_measured", (None, None))
         if plan is None or not plan.is_current():
             plan, measured = _Plan(self), None
-        if not plan.params:
+        if plan.is_empty():
             return
         inverse = inverse_of(float(self._given("grad_scale", 1.0)))
         is_bad = self._given("found_inf", 0.0) != 0  # NaN, or a sum over devices, too
@@ -277,6 +293,16 @@ def _figures(optimizer: Fused, group: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@dataclass
+class _Part:
+    """The rows of parameters with the same spread."""
+
+    rows: list[Row] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    """Of each row, its parameter's number in the plan."""
+    native: Any = None
+
+
 class _Plan:
     """The native update of one step, and the tensors that it points to."""
 
@@ -285,51 +311,67 @@ class _Plan:
         self.params: list[Tensor] = []
         self.states: list[States] = []
         self.given: list[tuple[Tensor, int]] = []
-        """Gradients as they were found, with their version counters."""
+        """Gradients as they were found, with the version counters of their memory."""
         self.grads: list[Tensor] = []
+        """What is read: the pieces on this rank, in the order of the parameters' elements."""
         self.shadows: list[Shadow | None] = []
-        rows = []
+        self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
         for number, group in enumerate(optimizer.param_groups):
             for param in group["params"]:
                 if param.grad is not None:
-                    rows.append(self._row(param, param.grad, group, number))
-        self.native = _native.update(rows, [_figures(optimizer, g) for g in optimizer.param_groups])
+                    self._add(param, param.grad, group, number)
+        figures = [_figures(optimizer, group) for group in optimizer.param_groups]
+        for part in self.parts.values():
+            part.native = _native.update(part.rows, figures)
 
-    def _row(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> Row:
+    def _add(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> None:
+        weight = local(param)
         states = self.optimizer._states(param, group)
-        for state in states[:3]:
-            if state is not None:
-                _check(state, param)
-        grad = aligned(given, param)
+        arrays = [_state_array(state, param) for state in states[:3]]
+        grad = aligned(local(given), weight)
         shadow = self.optimizer._shadows().get(param)
+        half = None if shadow is None else shadow.half
+        if weight.numel():  # a rank may have no piece of a parameter
+            part = self.parts[spread_of(param)]
+            is_first = states.is_new
+            part.rows.append(row(weight, grad, arrays, half, number, states.step, is_first))
+            part.numbers.append(len(self.params))
         self.params.append(param)
         self.states.append(states)
-        self.given.append((given, given._version))
+        self.given.append((given, local(given)._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
-        half = None if shadow is None else shadow.half
-        return row(param, grad, states[:3], half, number, states.step, states.is_new)
+
+    def is_empty(self) -> bool:
+        """True if there is nothing to update and no other rank to answer."""
+        return not self.params and all(spread.mesh is None for spread in self.parts)
 
     def is_current(self) -> bool:
         """True if the gradients are still those that were found."""
         return all(
-            param.grad is grad and grad._version == version
+            param.grad is grad and local(grad)._version == version
             for param, (grad, version) in zip(self.params, self.given, strict=True)
         )
 
-    def measure(self, inverse: float) -> Measured:
-        if not self.params:
-            return Measured(0.0, 0, None)
-        sum_of_squares, infs, nans, first = self.native.measure(inverse)
-        bad = self.params[first] if first < len(self.params) else None
-        flags = (INF if infs else 0) | (NAN if nans else 0)
-        return Measured(math.sqrt(sum_of_squares), flags, bad)
+    def measure(self, inverse: float, group: ProcessGroup | None = None) -> Measured:
+        """Together with the ranks that hold the other pieces, and those of `group`."""
+        sums: dict[Spread, float] = {}
+        flags, bad = 0, len(self.params)
+        for spread, part in self.parts.items():
+            sums[spread], infs, nans, first = part.native.measure(inverse)
+            flags |= (INF if infs else 0) | (NAN if nans else 0)
+            if first < len(part.numbers):
+                bad = min(bad, part.numbers[first])
+        total, flags = agree(sums, flags, group)
+        first_bad = self.params[bad] if bad < len(self.params) else None
+        return Measured(math.sqrt(total), flags, first_bad)
 
     def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool) -> None:
-        self.native.apply(multiplier, is_skipped, zero_grad, seed=0)
+        for part in self.parts.values():
+            part.native.apply(multiplier, is_skipped, zero_grad, seed=0)
         if zero_grad:
             self._clear_copies()
-        if not is_skipped:
+        if self.params and not is_skipped:
             self._finish()
 
     def _finish(self) -> None:
@@ -339,6 +381,8 @@ class _Plan:
         self.optimizer._count(self.params)
         # Autograd and other holders of copies must see that the values changed.
         torch.autograd.graph.increment_version(self.params)
+        pieces = [local(param) for param in self.params if is_dtensor(param)]
+        torch.autograd.graph.increment_version(pieces)
         halves = [shadow.half for shadow in self.shadows if shadow is not None]
         torch.autograd.graph.increment_version(halves)
         for param, shadow in zip(self.params, self.shadows, strict=True):
@@ -347,12 +391,23 @@ class _Plan:
 
     def _clear_copies(self) -> None:
         for (given, _), grad in zip(self.given, self.grads, strict=True):
-            if given is not grad:
-                given.zero_()
+            if local(given) is not grad:
+                local(given).zero_()
 
 
-def _check(state: Tensor, param: Tensor) -> None:
-    if state.shape != param.shape:
-        raise MpoptError(f"a state of shape {tuple(state.shape)} does not fit its parameter")
-    if state.stride() != param.stride():
+def _state_array(state: Tensor | None, param: Tensor) -> Tensor | None:
+    """The piece of a state that belongs to this rank's piece of its parameter."""
+    if state is None:
+        return None
+    if not lie_together(state, param):
+        raise MpoptError(
+            f"a state of class {type(state).__name__} for a parameter of class"
+            f" {type(param).__name__}, or placed otherwise; load it with"
+            " torch.distributed.checkpoint.state_dict.set_state_dict"
+        )
+    array, weight = local(state), local(param)
+    if array.shape != weight.shape:
+        raise MpoptError(f"a state of shape {tuple(array.shape)} does not fit its parameter")
+    if array.stride() != weight.stride():
         raise MpoptError("a state lies in another order than its parameter")
+    return array

@@ -68,7 +68,9 @@ def why_no_copy(param: Tensor, dtype: torch.dtype) -> str:
     """Why a parameter has no half copy in `dtype`; "" if it can have one."""
     if dtype not in HALF:
         return f"a half copy is of float16 or bfloat16, not {dtype}"
-    if not is_plain(param) or param.dtype is not torch.float32 or not is_dense(param):
+    if not is_plain(param):
+        return f"a half copy is of a whole parameter, not of a {type(param).__name__}"
+    if param.dtype is not torch.float32 or not is_dense(param):
         return f"a half copy needs a dense parameter of float32, not {param.dtype}"
     return ""
 
