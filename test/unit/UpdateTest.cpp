@@ -148,6 +148,67 @@ TEST(UpdateKernels, StochasticRoundingIsUnbiasedAndKeepsWhatFits) {
     EXPECT_EQ(rounded[i], f32ToBF16(special[i])) << special[i];
 }
 
+/// The f16 values around `value`: the nearest towards 0 and the next one.
+std::pair<uint16_t, uint16_t> neighbours(float value) {
+  uint16_t near = f32ToF16(std::abs(value));
+  if (f16ToF32(near) > std::abs(value))
+    --near;
+  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  return {uint16_t(near | sign), uint16_t((near + 1) | sign)};
+}
+
+TEST(UpdateKernels, StochasticF16IsUnbiasedWhereverF16Is) {
+  constexpr size_t kDraws = 1 << 15;
+  for (float value : {1.0002f, -3.7f, 65503.0f, 1e-5f, -7e-6f, 5e-8f, 1e-8f}) {
+    auto [low, high] = neighbours(value);
+    double chance = (std::abs(value) - std::abs(f16ToF32(low))) /
+                    std::abs(double(f16ToF32(high)) - f16ToF32(low));
+    std::vector<float> values(kBlock, value);
+    std::vector<uint32_t> random(kBlock);
+    std::vector<uint16_t> rounded(kBlock), other(kBlock);
+    size_t ups = 0;
+    for (size_t first = 0; first != kDraws; first += kBlock) {
+      bestKernels().randomWords(11, first, random.data(), kBlock);
+      bestKernels().narrowF16Stochastic(values.data(), random.data(),
+                                        rounded.data(), kBlock);
+      kPortable.narrowF16Stochastic(values.data(), random.data(), other.data(),
+                                    kBlock);
+      ASSERT_EQ(rounded, other);
+      for (uint16_t bits : rounded) {
+        ASSERT_TRUE(bits == low || bits == high) << value << " " << bits;
+        ups += bits == high;
+      }
+    }
+    EXPECT_NEAR(double(ups) / kDraws, chance,
+                5 * std::sqrt(chance * (1 - chance) / kDraws) + 1e-6)
+        << value;
+  }
+}
+
+TEST(UpdateKernels, StochasticF16KeepsWhatFitsAndOverflowsAsNearest) {
+  std::vector<uint32_t> random(kBlock, 0xffffffffu);
+  std::vector<float> values(kBlock);
+  std::vector<uint16_t> rounded(kBlock);
+  for (uint32_t start = 0; start < 0x10000; start += kBlock) {
+    for (size_t i = 0; i != kBlock; ++i)
+      values[i] = f16ToF32(uint16_t(start + i));
+    bestKernels().narrowF16Stochastic(values.data(), random.data(),
+                                      rounded.data(), kBlock);
+    for (size_t i = 0; i != kBlock; ++i)
+      if (!std::isnan(values[i]))
+        ASSERT_EQ(rounded[i], start + i);
+  }
+  values = {65505.0f, 65519.996f, 65520.0f, -1e9f, kF32NaN, 1e-20f, 1e-45f};
+  bestKernels().narrowF16Stochastic(values.data(), random.data(),
+                                    rounded.data(), values.size());
+  EXPECT_EQ(rounded[0], 0x7bff);
+  EXPECT_EQ(rounded[1], 0x7bff);
+  EXPECT_EQ(rounded[2], 0x7c00);
+  EXPECT_EQ(rounded[3], 0xfc00);
+  EXPECT_TRUE(std::isnan(f16ToF32(rounded[4])));
+  EXPECT_EQ(rounded[6], 0);
+}
+
 TEST(UpdateKernels, AllInstructionSetsGiveTheSameBits) {
   std::vector<float> g = anyFloats(kBlock, 2), start = anyFloats(kBlock, 3);
   AdamFactors adam = {0.125f, 0.01f, 0.999f, 0.9f,  0.1f,
@@ -175,9 +236,16 @@ TEST(UpdateKernels, AllInstructionSetsGiveTheSameBits) {
     return bits;
   };
   std::vector<float> finite = normals(kBlock, 4);
+  auto infs = [&](const Kernels &kernels, size_t n) {
+    std::vector<uint16_t> half(n);
+    kernels.narrowF16(start.data(), half.data(), n);
+    return kernels.countInfF16(half.data(), n);
+  };
+  EXPECT_GT(infs(kPortable, kBlock), 0u);
   for (const Kernels *kernels : supported())
     for (size_t n : {size_t(1), size_t(31), kBlock}) {
       EXPECT_EQ(run(*kernels, n), run(kPortable, n)) << kernels->name;
+      EXPECT_EQ(infs(*kernels, n), infs(kPortable, n)) << kernels->name;
       EXPECT_EQ(bitsOf(kernels->sumOfSquares(finite.data(), n)),
                 bitsOf(kPortable.sumOfSquares(finite.data(), n)));
     }
@@ -499,23 +567,100 @@ TEST(Apply, SplitMasterIsAnF32Master) {
   EXPECT_EQ(joined, wide.weight);
 }
 
-TEST(Apply, StochasticRoundingIsSeeded) {
-  auto run = [](uint64_t seed) {
-    Parameter parameter(3000, 40);
-    std::vector<uint16_t> weight(3000, 0x3f80);
-    Tensor tensor = parameter.tensor();
+/// Weights of 1 in `format` after a step of 1e-4 that is too small for it.
+std::vector<uint16_t> stochasticStep(uint64_t seed, uint32_t number,
+                                     double step, Format format = Format::BF16,
+                                     ParallelFor parallelFor = serialFor) {
+  constexpr size_t kSize = 70000;
+  std::vector<float> gradient(kSize, 1.0f), first(kSize), second(kSize);
+  std::vector<uint16_t> weight(kSize, format == Format::F16 ? 0x3c00 : 0x3f80);
+  Tensor tensor = gradientOnly(gradient);
+  tensor.weight = arrayOf(weight, format);
+  tensor.first = f32(first);
+  tensor.second = f32(second);
+  tensor.number = number;
+  tensor.step = step;
+  Hyperparameters h = adamW(1e-4);
+  h.rounding = Rounding::Stochastic;
+  h.seed = seed;
+  apply({tensor}, h, {}, parallelFor);
+  return weight;
+}
+
+TEST(Apply, StochasticRoundingDependsOnSeedParameterAndStepOnly) {
+  auto start = stochasticStep(0, 0, 1);
+  EXPECT_EQ(stochasticStep(0, 0, 1), start);
+  EXPECT_EQ(stochasticStep(0, 0, 1, Format::BF16, scatteredFor), start);
+  EXPECT_NE(stochasticStep(1, 0, 1), start);
+  EXPECT_NE(stochasticStep(0, 1, 1), start);
+  EXPECT_NE(stochasticStep(0, 0, 2), start);
+}
+
+// B55: the mean of the stored weights is the weight in f32.
+TEST(Apply, StochasticRoundingKeepsTheMean) {
+  for (Format format : {Format::BF16, Format::F16}) {
+    auto widen = format == Format::F16 ? f16ToF32 : bf16ToF32;
+    // Below 1, neighbours are that far apart.
+    double spacing = format == Format::F16 ? 0x1p-11 : 0x1p-8;
+    std::vector<uint16_t> weights = stochasticStep(5, 0, 1, format);
+    double sum = 0.0;
+    for (uint16_t weight : weights) {
+      double value = widen(weight);
+      ASSERT_TRUE(value == 1.0 || value == 1.0 - spacing) << value;
+      sum += 1.0 - value;
+    }
+    double chance = 1e-4 / spacing;
+    double deviation =
+        spacing * std::sqrt(chance * (1 - chance) / double(weights.size()));
+    EXPECT_NEAR(sum / double(weights.size()), 1e-4, 5 * deviation);
+  }
+}
+
+// Case 21: the largest f16 value is 65504; ties go to even, which is inf.
+TEST(Apply, CountsFiniteWeightsWhoseCopyOverflows) {
+  for (const Kernels *kernels : supported()) {
+    std::vector<float> weight(1000, 1.0f), gradient(1000, 0.0f);
+    std::vector<uint16_t> copy(1000);
+    weight[3] = 65519.99609375f;
+    weight[700] = 65520.0f;
+    weight[701] = -1e6f;
+    weight[702] = kF32Inf;
+    weight[703] = kF32NaN;
+    Tensor tensor = tensorOf(weight, gradient);
+    tensor.copy = arrayOf(copy, Format::F16);
+    Hyperparameters h;
+    h.algorithm = Algorithm::SGD;
+    Applied applied = applyUpdate({tensor}, {h}, {}, *kernels, serialFor);
+    EXPECT_EQ(applied.castOverflows, 2u) << kernels->name;
+    EXPECT_EQ(copy[3], 0x7bff);
+    EXPECT_EQ(copy[700], 0x7c00);
+    tensor.copy.format = Format::BF16;
+    applied = applyUpdate({tensor}, {h}, {}, *kernels, serialFor);
+    EXPECT_EQ(applied.castOverflows, 0u) << "bf16 has the range of f32";
+  }
+}
+
+// B55: lr * wd = 1e-3 does not move a weight of 1 in bf16.
+TEST(Apply, SaysWhichHalfWeightsDoNotMove) {
+  std::vector<uint16_t> stuck(70000, 0x3f80), moving(70000, 0x3f80);
+  std::vector<float> gradient(70000, 1.0f), none(70000, 0.0f), wide(70000, 1);
+  moving[69999] = 0x3a00; // small enough to move
+  auto tensorWith = [&](std::vector<uint16_t> &weight, std::vector<float> &g) {
+    Tensor tensor = gradientOnly(g);
     tensor.weight = arrayOf(weight, Format::BF16);
-    Decision decision;
-    decision.seed = seed;
-    apply({tensor}, adamW(1e-4), decision,
-          seed == 3 ? scatteredFor : serialFor);
-    return weight;
+    return tensor;
   };
-  EXPECT_EQ(run(1), run(1));
-  EXPECT_NE(run(1), run(2));
-  EXPECT_EQ(run(0), std::vector<uint16_t>(3000, 0x3f80))
-      << "too small a step for bf16, rounded to even";
-  EXPECT_NE(run(1), run(0));
+  Hyperparameters h;
+  h.algorithm = Algorithm::SGD;
+  auto run = [&](const std::vector<Tensor> &tensors) {
+    return applyUpdate(tensors, {h}, {}, bestKernels(), scatteredFor);
+  };
+  Applied applied = run({tensorOf(wide, gradient), tensorWith(moving, gradient),
+                         tensorWith(stuck, none), tensorWith(stuck, gradient)});
+  EXPECT_EQ(applied.stalled, 1u);
+  EXPECT_EQ(applied.firstStalled, 3u);
+  h.learningRate = 0.0;
+  EXPECT_EQ(run({tensorWith(stuck, gradient)}).stalled, 0u);
 }
 
 TEST(Apply, DoesNotDependOnThreads) {

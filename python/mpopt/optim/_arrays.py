@@ -84,8 +84,11 @@ def row(
     group: int,
     step: float,
     is_first: bool,
+    low: Tensor | None = None,
+    stream: int = 0,
 ) -> Row:
     """What `_mpopt.Update` takes for one parameter."""
     size = param.numel() * _NUMBERS[param.dtype][1]
     arrays = [_address(tensor) for tensor in (param, grad, *states, half)]
-    return size, 0, group, step, is_first, *[part for pair in arrays for part in pair]
+    address = 0 if low is None else low.data_ptr()
+    return size, address, group, step, is_first, *[part for pair in arrays for part in pair], stream

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from torch import Tensor
 from .. import log
 from ..errors import MpoptError
 from ..options import is_strict
-from . import _native
+from . import _native, _storage
 from ._arrays import Row, aligned, row, why_unsupported
 from ._distributed import (
     INF,
@@ -34,6 +35,7 @@ from ._distributed import (
     spreads_of,
 )
 from ._shadow import Shadow, make_shadow, own, why_no_copy
+from ._split import LowHalves, join
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -71,7 +73,14 @@ def inverse_of(scale: float) -> float:
 
 
 class Fused(torch.optim.Optimizer):
-    """Base of the optimizers. Subclasses say which states an update reads and writes."""
+    """Base of the optimizers. Subclasses say which states an update reads and writes.
+
+    All take further options, for all parameters or for a group: `master="split"`,
+    `rounding="stochastic"` with `seed`, and `state_dtype`; see _storage.py.
+
+    Raises:
+        OptionError: a bad option, or a parameter that is of no type for it.
+    """
 
     # PyTorch's GradScaler then leaves unscaling and skipping to `step`.
     _step_supports_amp_scaling = True
@@ -89,11 +98,18 @@ class Fused(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As PyTorch's; the parameters are this optimizer's from now on."""
+        self.defaults.update(self.__dict__.pop("_options", {}))
         super().add_param_group(param_group)
+        try:
+            _storage.check(self.param_groups[-1])
+        except MpoptError:
+            self.param_groups.pop()
+            raise
         self._own()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        self.__dict__.pop("_low_halves", None)
         self._own()
 
     def _own(self) -> None:
@@ -111,7 +127,16 @@ class Fused(torch.optim.Optimizer):
         raise NotImplementedError
 
     def _count(self, params: list[Tensor]) -> None:
-        """Count an update that was applied, where a state does."""
+        """Count an update that was applied, where a state does: here for random bits only."""
+        groups = filter(_storage.is_stochastic, self.param_groups)
+        counted = {id(param) for group in groups for param in group["params"]}
+        for param in params:
+            if id(param) in counted:
+                self.state[param].setdefault("step", torch.tensor(0.0)).add_(1.0)
+
+    def _next_step(self, param: Tensor) -> float:
+        """The number of the coming update, where a state counts them; 1 elsewhere."""
+        return float(self.state.get(param, {}).get("step", 0.0)) + 1.0
 
     # The step --------------------------------------------------------------------
 
@@ -190,6 +215,50 @@ class Fused(torch.optim.Optimizer):
     skipped_steps = 0
     """Steps that changed nothing, because gradients were not finite."""
 
+    cast_overflows = 0
+    """Finite weights beyond 65504 that steps wrote as inf to their copies in float16."""
+
+    def _note(self, overflows: int, stalled: int, first: Tensor | None) -> None:
+        """What a step has seen: overflows of copies, and weights that it could not move."""
+        if overflows:
+            self.cast_overflows = self.cast_overflows + overflows
+            if not log.counters["half_copy_overflows"]:
+                log.warn("weights beyond 65504 are inf in their copies in float16; use bfloat16")
+            log.counters["half_copy_overflows"] += overflows
+        if first is not None:
+            if not log.counters["stalled_weights"]:
+                log.warn(
+                    f"a step was too small for a weight of {first.dtype} and shape"
+                    f" {tuple(first.shape)}, which did not change; use fp32 weights,"
+                    ' master="split" or rounding="stochastic"'
+                )
+            log.counters["stalled_weights"] += stalled
+
+    # Masters -----------------------------------------------------------------------
+
+    def master_weight(self, param: Tensor) -> Tensor:
+        """The weight in float32, a new tensor; with the low half of a split master."""
+        low = self._low_half(param) if _storage.LOW in self.state.get(param, {}) else None
+        return param.detach().float().clone() if low is None else join(param, low)
+
+    def _low_half(self, param: Tensor) -> Tensor:
+        return self._lows().get(param, self.state[param])
+
+    def _lows(self) -> LowHalves:
+        found: LowHalves = self.__dict__.setdefault("_low_halves", LowHalves())
+        return found
+
+    def _settle_low_halves(self) -> None:
+        """Before states are saved: low halves belong to the weights that are there."""
+        for param, state in self.state.items():
+            if isinstance(param, Tensor) and _storage.LOW in state:
+                self._low_half(param)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As PyTorch's; with split masters also `weight_low`, of int16, for each weight."""
+        self._settle_low_halves()
+        return super().state_dict()
+
     # Half copies -------------------------------------------------------------------
 
     def half_copy(self, param: Tensor, dtype: torch.dtype = torch.bfloat16) -> Tensor:
@@ -235,6 +304,7 @@ class Fused(torch.optim.Optimizer):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
+        self._settle_low_halves()
         return {k: v for k, v in super().__getstate__().items() if k != "_half_copies"}
 
     # What the native update does not take ----------------------------------------
@@ -242,6 +312,9 @@ class Fused(torch.optim.Optimizer):
     def _fall_back(self, reason: str, clip: float, zero_grad: bool) -> None:
         """The same with PyTorch's own update."""
         text = f"{type(self).__name__} cannot update {reason} itself"
+        options = {name for group in self.param_groups for name in _storage.given(group)}
+        if options:
+            raise MpoptError(f"{text}, and PyTorch's update has no {' and '.join(sorted(options))}")
         if is_strict():
             raise MpoptError(f"{text}; use torch.optim, or unset MPOPT_STRICT")
         log.counters["fallbacks"] += 1
@@ -274,7 +347,18 @@ class Fused(torch.optim.Optimizer):
         inspect.unwrap(base.step)(self)  # without the hooks, which ran for this step
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As PyTorch's. Options of `Fused` that a saved group lacks stay as they are."""
+        saved = [_storage.given(group) for group in state_dict["param_groups"]]
+        options = [
+            {**_storage.given(group), **other}
+            for group, other in zip(self.param_groups, saved, strict=False)
+        ]
+        for group, chosen in zip(self.param_groups, options, strict=False):
+            _storage.check({**group, **chosen})
         super().load_state_dict(state_dict)
+        for group, chosen in zip(self.param_groups, options, strict=True):
+            group.update(chosen)
+        _storage.restore(self, state_dict)
         self.__dict__.pop("_measured", None)
 
 
@@ -290,6 +374,8 @@ def _figures(optimizer: Fused, group: dict[str, Any]) -> dict[str, Any]:
         "decoupled": group.get("decoupled_weight_decay", optimizer.is_decoupled),
         "maximize": group["maximize"],
         "nesterov": group.get("nesterov", False),
+        "rounding": group.get("rounding", "nearest"),
+        "seed": group.get("seed", 0),
     }
 
 
@@ -315,32 +401,40 @@ class _Plan:
         self.grads: list[Tensor] = []
         """What is read: the pieces on this rank, in the order of the parameters' elements."""
         self.shadows: list[Shadow | None] = []
+        self.lows: list[Tensor | None] = []
         self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
+        streams = itertools.count()
         for number, group in enumerate(optimizer.param_groups):
-            for param in group["params"]:
+            for param, stream in zip(group["params"], streams, strict=False):
                 if param.grad is not None:
-                    self._add(param, param.grad, group, number)
+                    self._add(param, group, number, stream)
         figures = [_figures(optimizer, group) for group in optimizer.param_groups]
         for part in self.parts.values():
             part.native = _native.update(part.rows, figures)
 
-    def _add(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> None:
-        weight = local(param)
+    def _add(self, param: Tensor, group: dict[str, Any], number: int, stream: int) -> None:
+        weight, given = local(param), param.grad
+        assert given is not None
         states = self.optimizer._states(param, group)
         arrays = [_state_array(state, param) for state in states[:3]]
         grad = aligned(local(given), weight)
         shadow = self.optimizer._shadows().get(param)
         half = None if shadow is None else shadow.half
+        low = self.optimizer._low_half(param) if _storage.is_split(group) else None
         if weight.numel():  # a rank may have no piece of a parameter
             part = self.parts[spread_of(param)]
             is_first = states.is_new
-            part.rows.append(row(weight, grad, arrays, half, number, states.step, is_first))
+            piece = None if low is None else local(low)
+            part.rows.append(
+                row(weight, grad, arrays, half, number, states.step, is_first, piece, stream)
+            )
             part.numbers.append(len(self.params))
         self.params.append(param)
         self.states.append(states)
         self.given.append((given, local(given)._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
+        self.lows.append(low)
 
     def is_empty(self) -> bool:
         """True if there is nothing to update and no other rank to answer."""
@@ -368,7 +462,9 @@ class _Plan:
 
     def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool) -> None:
         for part in self.parts.values():
-            part.native.apply(multiplier, is_skipped, zero_grad, seed=0)
+            overflows, stalled, first = part.native.apply(multiplier, is_skipped, zero_grad)
+            first_stalled = self.params[part.numbers[first]] if stalled else None
+            self.optimizer._note(overflows, stalled, first_stalled)
         if zero_grad:
             self._clear_copies()
         if self.params and not is_skipped:
@@ -388,6 +484,10 @@ class _Plan:
         for param, shadow in zip(self.params, self.shadows, strict=True):
             if shadow is not None:
                 shadow.stamp(param)
+        for param, low in zip(self.params, self.lows, strict=True):
+            if low is not None:
+                self.optimizer.state[param][_storage.LOW] = low
+                self.optimizer._lows().stamp(param)
 
     def _clear_copies(self) -> None:
         for (given, _), grad in zip(self.given, self.grads, strict=True):

@@ -41,21 +41,26 @@ def any_owner() -> bool:
 
 
 @dataclass
-class Shadow:
-    """The half copy of one parameter, and when it was written."""
+class Stamp:
+    """What a parameter was when something that follows from it was written."""
 
-    half: Tensor
     version: int = -1
     address: int = 0
 
     def is_current(self, param: Tensor) -> bool:
-        """True if nothing has changed `param` since the copy was written, as far as PyTorch
-        counts."""
+        """True if nothing has changed `param` since, as far as PyTorch counts."""
         return self.version == param._version and self.address == param.data_ptr()
 
     def stamp(self, param: Tensor) -> None:
-        """Record that the copy is written."""
+        """Record that it is written."""
         self.version, self.address = param._version, param.data_ptr()
+
+
+@dataclass(kw_only=True)
+class Shadow(Stamp):
+    """The half copy of one parameter, and when it was written."""
+
+    half: Tensor
 
     def refresh(self, param: Tensor) -> None:
         """Cast the whole parameter again."""
@@ -80,6 +85,6 @@ def make_shadow(param: Tensor, dtype: torch.dtype) -> Shadow:
     reason = why_no_copy(param, dtype)
     if reason:
         raise MpoptError(reason)
-    shadow = Shadow(torch.empty_like(param, dtype=dtype, requires_grad=False))
+    shadow = Shadow(half=torch.empty_like(param, dtype=dtype, requires_grad=False))
     shadow.refresh(param)
     return shadow
