@@ -96,12 +96,28 @@ def spreads_of(params: Iterable[Tensor]) -> list[Spread]:
 
 
 def stand_ins(params: Iterable[Tensor]) -> list[Tensor]:
-    """Leaves without use but for their gradients, which are the pieces of those of `params`."""
-    grads = [local(param.grad) for param in params if param.grad is not None]
+    """Leaves without use but for their gradients, which are the pieces of those of `params`,
+    as real numbers; parameters that need none stand for themselves."""
+    needed = {param: needs_stand_in(param) for param in params if param.grad is not None}
+    grads = [
+        _real(local(param.grad)) for param in needed if needed[param] and param.grad is not None
+    ]
     leaves = [grad.detach() for grad in grads]
     for leaf, grad in zip(leaves, grads, strict=True):
         leaf.grad = grad
-    return leaves
+    return leaves + [param for param, is_needed in needed.items() if not is_needed]
+
+
+def needs_stand_in(param: Tensor) -> bool:
+    """True if PyTorch's scaler cannot read the gradient of `param` as it is."""
+    if is_dtensor(param):
+        return True
+    grad = param.grad
+    return grad is not None and grad.is_complex() and grad.layout is torch.strided
+
+
+def _real(tensor: Tensor) -> Tensor:
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def agree(

@@ -65,6 +65,8 @@ class Measured:
     """Bits INF and NAN; INF also for what overflows f32 when it is unscaled. Of all ranks."""
     first_bad: Tensor | None
     """The first parameter whose gradient is not finite on this rank."""
+    is_empty: bool = False
+    """There were no gradients."""
 
 
 def inverse_of(scale: float) -> float:
@@ -458,7 +460,7 @@ class _Plan:
                 bad = min(bad, part.numbers[first])
         total, flags = agree(sums, flags, group)
         first_bad = self.params[bad] if bad < len(self.params) else None
-        return Measured(math.sqrt(total), flags, first_bad)
+        return Measured(math.sqrt(total), flags, first_bad, self.is_empty())
 
     def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool) -> None:
         for part in self.parts.values():
