@@ -509,7 +509,13 @@ def _state_array(state: Tensor | None, param: Tensor) -> Tensor | None:
         )
     array, weight = local(state), local(param)
     if array.shape != weight.shape:
-        raise MpoptError(f"a state of shape {tuple(array.shape)} does not fit its parameter")
+        raise MpoptError(
+            f"a state of shape {tuple(array.shape)} does not fit its parameter of shape"
+            f" {tuple(weight.shape)}"
+        )
     if array.stride() != weight.stride():
-        raise MpoptError("a state lies in another order than its parameter")
+        raise MpoptError(
+            f"a state of shape {tuple(array.shape)} lies in another order than its parameter:"
+            f" strides {array.stride()}, not {weight.stride()}"
+        )
     return array
