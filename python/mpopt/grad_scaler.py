@@ -52,7 +52,8 @@ class GradScaler(torch.amp.GradScaler):
     Raises:
         ValueError: unknown rule, or a figure out of range, here and in the setters.
         LossScaleError: from `update`, under `at_floor="fail"`, when the scale would fall
-            below `min_scale`; under any rule when it falls below 2^-126.
+            below `min_scale`; under any rule when it falls below 2^-126, where the scale is on
+            the host.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import math
 
@@ -320,6 +321,20 @@ def test_stochastic_rounding_is_reproducible(cls, kwargs, dtype):
     assert_equal(run(0), first)
     assert_equal(run(0, threads=2), first)
     assert any(not torch.equal(a, b) for a, b in zip(run(1), first, strict=True))
+
+
+@pytest.mark.parametrize("build", [optim.SGD, functools.partial(optim.Lion, betas=(0.0, 0.0))])
+def test_stochastic_rounding_draws_anew_at_each_step(build):
+    parameter = params(shapes=[(600,)])[0]
+    optimizer = build([parameter], lr=1e-3, rounding="stochastic")
+    start, results = parameter.detach().clone(), []
+    for _ in range(2):
+        with torch.no_grad():
+            parameter.copy_(start)
+        parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        results.append(parameter.detach().clone())
+    assert not torch.equal(*results)
 
 
 @each_optimizer

@@ -35,7 +35,7 @@ from ._distributed import (
     spreads_of,
 )
 from ._shadow import Shadow, make_shadow, own, why_no_copy
-from ._split import LowHalves, join
+from ._split import SplitMasters
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -74,7 +74,7 @@ def inverse_of(scale: float) -> float:
     return ctypes.c_float(1.0 / scale).value if scale else math.inf
 
 
-class Fused(torch.optim.Optimizer):
+class Fused(SplitMasters):
     """Base of the optimizers. Subclasses say which states an update reads and writes.
 
     All take further options, for all parameters or for a group: `master="split"`,
@@ -111,7 +111,6 @@ class Fused(torch.optim.Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.__dict__.pop("_low_halves", None)
         self._own()
 
     def _own(self) -> None:
@@ -236,31 +235,6 @@ class Fused(torch.optim.Optimizer):
                 )
             log.counters["stalled_weights"] += stalled
 
-    # Masters -----------------------------------------------------------------------
-
-    def master_weight(self, param: Tensor) -> Tensor:
-        """The weight in float32, a new tensor; with the low half of a split master."""
-        low = self._low_half(param) if _storage.LOW in self.state.get(param, {}) else None
-        return param.detach().float().clone() if low is None else join(param, low)
-
-    def _low_half(self, param: Tensor) -> Tensor:
-        return self._lows().get(param, self.state[param])
-
-    def _lows(self) -> LowHalves:
-        found: LowHalves = self.__dict__.setdefault("_low_halves", LowHalves())
-        return found
-
-    def _settle_low_halves(self) -> None:
-        """Before states are saved: low halves belong to the weights that are there."""
-        for param, state in self.state.items():
-            if isinstance(param, Tensor) and _storage.LOW in state:
-                self._low_half(param)
-
-    def state_dict(self) -> dict[str, Any]:
-        """As PyTorch's; with split masters also `weight_low`, of int16, for each weight."""
-        self._settle_low_halves()
-        return super().state_dict()
-
     # Half copies -------------------------------------------------------------------
 
     def half_copy(self, param: Tensor, dtype: torch.dtype = torch.bfloat16) -> Tensor:
@@ -306,7 +280,6 @@ class Fused(torch.optim.Optimizer):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        self._settle_low_halves()
         return {k: v for k, v in super().__getstate__().items() if k != "_half_copies"}
 
     # What the native update does not take ----------------------------------------

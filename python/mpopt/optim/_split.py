@@ -56,3 +56,38 @@ class LowHalves:
     def stamp(self, param: Tensor) -> None:
         """Record that the low half belongs to the weight as it is."""
         self._stamps.setdefault(param, Stamp()).stamp(local(param))
+
+
+class SplitMasters(torch.optim.Optimizer):
+    """An optimizer whose state may hold low halves."""
+
+    def master_weight(self, param: Tensor) -> Tensor:
+        """The weight in float32, a new tensor; with the low half of a split master."""
+        low = self._low_half(param) if LOW in self.state.get(param, {}) else None
+        return param.detach().float().clone() if low is None else join(param, low)
+
+    def _low_half(self, param: Tensor) -> Tensor:
+        return self._lows().get(param, self.state[param])
+
+    def _lows(self) -> LowHalves:
+        found: LowHalves = self.__dict__.setdefault("_low_halves", LowHalves())
+        return found
+
+    def _settle_low_halves(self) -> None:
+        """Before states are saved: low halves belong to the weights that are there."""
+        for param, state in self.state.items():
+            if isinstance(param, Tensor) and LOW in state:
+                self._low_half(param)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As PyTorch's; with split masters also `weight_low`, of int16, for each weight."""
+        self._settle_low_halves()
+        return super().state_dict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle_low_halves()
+        return super().__getstate__()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.pop("_low_halves", None)
