@@ -10,11 +10,14 @@ import math
 import mpopt
 import pytest
 import torch
+import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpopt import optim
 from mpopt.errors import MpoptError, OptionError
 from mpopt.optim._split import join
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import distribute_tensor
 
 BF16 = torch.bfloat16
 SHAPES = [(32, 16), (600,), (7, 5)]
@@ -297,6 +300,39 @@ def test_options_do_not_fall_back_silently(monkeypatch):
     embedding(torch.tensor([1])).sum().backward()
     with pytest.raises(MpoptError, match="PyTorch's update has no rounding"):
         optimizer.step()
+
+
+@pytest.fixture
+def mesh():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"master": "split"}, {"rounding": "stochastic", "seed": 2}, {"state_dtype": torch.float32}],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_hold_for_pieces_of_parameters(mesh, options):
+    whole = params(shapes=[(64, 8)])
+    pieces = [torch.nn.Parameter(distribute_tensor(p.detach().clone(), mesh)) for p in whole]
+    first, second = (optim.AdamW(p, lr=1e-3, **options) for p in (whole, pieces))
+    for number in range(3):
+        train(first, whole, number, clip=1.0)
+        for p, q in zip(pieces, whole, strict=True):
+            p.grad = distribute_tensor(q.grad.clone(), mesh)
+        second.step(clip=1.0)
+    assert_equal([p.to_local() for p in pieces], whole)
+    mine = first.state[whole[0]]
+    for key, value in second.state[pieces[0]].items():
+        assert torch.equal(mine[key], value.to_local() if key != "step" else value), key
+    if "master" in options:
+        drops = mpopt.counters["split_masters_dropped"]
+        with torch.no_grad():
+            pieces[0].mul_(2.0)
+        assert not second.state_dict()["state"][0]["weight_low"].to_local().any()
+        assert mpopt.counters["split_masters_dropped"] == drops + 1
 
 
 # ---- stochastic rounding

@@ -17,6 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..errors import MpoptError
 from ._arrays import HALF, is_dense, is_plain
+from ._distributed import local
 
 if TYPE_CHECKING:
     from ._fused import Fused
@@ -49,11 +50,19 @@ class Stamp:
 
     def is_current(self, param: Tensor) -> bool:
         """True if nothing has changed `param` since, as far as PyTorch counts."""
-        return self.version == param._version and self.address == param.data_ptr()
+        return (self.version, self.address) == _now(param)
 
     def stamp(self, param: Tensor) -> None:
         """Record that it is written."""
-        self.version, self.address = param._version, param.data_ptr()
+        self.version, self.address = _now(param)
+
+
+def _now(param: Tensor) -> tuple[int, int]:
+    """What moves when `param` changes. A DTensor counts writes to itself, its piece those that
+    go past it."""
+    piece = local(param)
+    version = param._version + (0 if piece is param else piece._version)
+    return version, piece.data_ptr()
 
 
 @dataclass(kw_only=True)

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from .. import log
-from ._distributed import local
 from ._shadow import Stamp
 from ._storage import LOW
 
@@ -47,7 +46,7 @@ class LowHalves:
         stamp = self._stamps.get(param)
         if stamp is None:
             self.stamp(param)
-        elif not stamp.is_current(local(param)):
+        elif not stamp.is_current(param):
             log.counters["split_masters_dropped"] += 1
             low.zero_()
             self.stamp(param)
@@ -55,7 +54,7 @@ class LowHalves:
 
     def stamp(self, param: Tensor) -> None:
         """Record that the low half belongs to the weight as it is."""
-        self._stamps.setdefault(param, Stamp()).stamp(local(param))
+        self._stamps.setdefault(param, Stamp()).stamp(param)
 
 
 class SplitMasters(torch.optim.Optimizer):
