@@ -409,6 +409,7 @@ def test_lion_does_not_see_powers_of_two():
 def test_lion_errors():
     for kwargs, text in (
         ({"lr": -1.0}, "Invalid learning rate"),
+        ({"lr": torch.ones(2)}, "Tensor lr must be 1-element"),
         ({"betas": (1.0, 0.9)}, "Invalid beta parameter at index 0"),
         ({"weight_decay": -1.0}, "Invalid weight_decay"),
     ):

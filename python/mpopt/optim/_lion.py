@@ -34,6 +34,8 @@ class Lion(Fused):
         *,
         maximize: bool = False,
     ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if not lr >= 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         for index, beta in enumerate(betas):
