@@ -38,6 +38,13 @@ enum class Algorithm : uint8_t {
   Lion, ///< first: mean
 };
 
+/// How a weight in a half type that has no low half is rounded when it is
+/// stored, and its means and squares, where they are in a half type, too.
+enum class Rounding : uint8_t {
+  Nearest,    ///< ties to even
+  Stochastic, ///< up with the probability of the part that is cut off
+};
+
 /// What the tensors of a group share.
 struct Hyperparameters {
   Algorithm algorithm = Algorithm::Adam;
@@ -52,6 +59,8 @@ struct Hyperparameters {
   bool isDecayDecoupled = false;
   bool isMaximized = false;
   bool isNesterov = false;
+  Rounding rounding = Rounding::Nearest;
+  uint64_t seed = 0; ///< of `Rounding::Stochastic`
 };
 
 /// One parameter with all that belongs to it. Arrays of `size` elements; none
@@ -70,6 +79,9 @@ struct Tensor {
   double step = 1.0;
   /// The first one: SGD's buffer starts as the gradient.
   bool isFirst = false;
+  /// Which parameter it is. Random bits depend on the seed, on this, on `step`
+  /// and on the element, and on nothing else.
+  uint32_t number = 0;
 };
 
 /// Calls `body(begin, end, context)` for parts of [0, count), on any threads.
@@ -106,15 +118,24 @@ struct Decision {
   /// Change nothing but the gradients, which are cleared if they would be.
   bool isSkipped = false;
   bool clearsGradients = false; ///< by a store of zeros
-  /// Round weights without a master stochastically, from this seed; 0: to even.
-  uint64_t seed = 0;
+};
+
+/// What an update has seen on its way.
+struct Applied {
+  /// Finite weights whose f16 copy became inf.
+  uint64_t castOverflows = 0;
+  /// Weights in a half type, rounded to nearest, of which no element changed,
+  /// although there was a gradient that was not 0 and a learning rate.
+  uint32_t stalled = 0;
+  /// The first tensor of those; the number of tensors if there is none.
+  size_t firstStalled = 0;
 };
 
 /// Updates all tensors that have a gradient.
-void applyUpdate(const std::vector<Tensor> &tensors,
-                 const std::vector<Hyperparameters> &groups,
-                 const Decision &decision, const Kernels &kernels,
-                 ParallelFor parallelFor);
+Applied applyUpdate(const std::vector<Tensor> &tensors,
+                    const std::vector<Hyperparameters> &groups,
+                    const Decision &decision, const Kernels &kernels,
+                    ParallelFor parallelFor);
 
 } // namespace mpopt::update
 

@@ -62,9 +62,10 @@ class Update:
     `tensors`: tuples of size in elements, address of the lower halves of a split master or 0,
     index into `groups`, step counted from 1, whether it is the first, and then an address (0
     for none) and a format ("f32", "f16", "bf16") each for weight, gradient, the states first,
-    second and largest, and the half copy. `groups`: `algorithm` ("adam", "sgd", "lion") and
-    figures named as in torch.optim. `kernels`: "portable", "avx2", "avx512", "" for the best.
-    Raises ValueError for what does not fit together.
+    second and largest, and the half copy; last the number of the parameter, on which its random
+    bits depend. `groups`: `algorithm` ("adam", "sgd", "lion"), `rounding` ("nearest",
+    "stochastic"), `seed`, and figures named as in torch.optim. `kernels`: "portable", "avx2",
+    "avx512", "" for the best. Raises ValueError for what does not fit together.
     """
 
     def __init__(
@@ -74,8 +75,13 @@ class Update:
         """Sum of squares of the gradients as they are, infs, NaNs, and the number of the first
         tensor that is not finite (the number of tensors if all are)."""
 
-    def apply(self, multiplier: float, skipped: bool, clear_gradients: bool, seed: int) -> None:
-        """Update with gradients times `multiplier`; skipped: change none but the gradients."""
+    def apply(
+        self, multiplier: float, skipped: bool, clear_gradients: bool
+    ) -> tuple[int, int, int]:
+        """Update with gradients times `multiplier`; skipped: change none but the gradients.
+
+        Returns how many finite weights became inf in copies in fp16, how many half weights did
+        not change at all, and the number of the first tensor of those."""
 
 class LossScaler:
     """A loss scaling rule with its state. Raises ValueError for a figure out of range."""

@@ -348,3 +348,27 @@ def supports_compile_fx() -> bool:
 
     parameters = inspect.signature(entry).parameters
     return {"config_patches", "decompositions"} <= set(parameters)
+
+
+def local_tensor(dtensor: Any) -> torch.Tensor:
+    """The piece of a DTensor on this rank, the same memory, complete."""
+    local = dtensor._local_tensor
+    wait = getattr(local, "trigger_wait", None)  # of AsyncCollectiveTensor
+    return local if wait is None else wait()  # type: ignore[no-any-return]
+
+
+def collective_device(group: Any, preferred: torch.device) -> torch.device:
+    """`preferred` if the process group reduces tensors there, else where it does."""
+    from torch.distributed import distributed_c10d
+
+    if torch.device(preferred.type) in group._device_types:
+        return preferred
+    return torch.device(distributed_c10d._get_object_coll_device(group))
+
+
+def reduces_in_buckets() -> bool:
+    """True in the forward of a DistributedDataParallel, whose reducer copies each gradient to
+    a bucket in the type of its parameter."""
+    if not torch.distributed.is_available():
+        return False
+    return torch.nn.parallel.DistributedDataParallel._active_ddp_module is not None

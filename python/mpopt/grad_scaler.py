@@ -6,8 +6,10 @@ apart. On other devices the rule `torch` runs as PyTorch's own operator, without
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,7 +17,16 @@ from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
 from . import log, native
 from .errors import MpoptError, did_you_mean
-from .optim._fused import INF, Fused
+from .optim import _distributed
+from .optim._distributed import INF
+from .optim._fused import Fused
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+
+_LEAST_SCALE = 2.0**-126
+"""Below it, 1 / scale overflows float32 sooner or later, and finite gradients become inf."""
 
 
 class LossScaleError(MpoptError, FloatingPointError):
@@ -31,10 +42,18 @@ class GradScaler(torch.amp.GradScaler):
     With an optimizer of `mpopt.optim`, `step` reads the gradients once, without writing
     them, and the optimizer unscales as it updates. Gradients in fp16 and bf16 are taken.
 
+    Ranks that hold pieces of parameters (DTensor, as of FSDP2) skip together and keep the same
+    scale. Under DistributedDataParallel gradients are equal on all ranks, and nothing is
+    exchanged; where some are not (ignored parameters, `no_sync`), give `process_group`: what
+    one of its ranks finds, all know before they decide. The norm for clipping stays that of
+    this rank's parameters and, with pieces, of the ranks that hold the others. All ranks call
+    `step` and `unscale_` together. A pickled scaler has no process group.
+
     Raises:
         ValueError: unknown rule, or a figure out of range, here and in the setters.
         LossScaleError: from `update`, under `at_floor="fail"`, when the scale would fall
-            below `min_scale`.
+            below `min_scale`; under any rule when it falls below 2^-126, where the scale is on
+            the host.
     """
 
     def __init__(
@@ -52,6 +71,7 @@ class GradScaler(torch.amp.GradScaler):
         hysteresis: int | None = None,
         at_floor: str | None = None,
         floor_tolerance: int | None = None,
+        process_group: ProcessGroup | None = None,
     ) -> None:
         if rule not in self.rules():
             raise ValueError(f"unknown rule {rule!r}{did_you_mean(rule, self.rules())}")
@@ -67,6 +87,11 @@ class GradScaler(torch.amp.GradScaler):
             "floor_tolerance": floor_tolerance,
         }
         self.rule = rule
+        self.process_group = process_group
+        self.status = ""
+        """Of the last `update`, where the scale is on the host: "applied", "skipped" (at least
+        one optimizer's gradients were not finite) or "no_grads" (there were none; scale and
+        growth tracker are as they were)."""
         given = {name: value for name, value in given.items() if value is not None}
         self._machine = native.load().LossScaler(rule, **given)
         figures = self._machine.figures()
@@ -106,20 +131,51 @@ class GradScaler(torch.amp.GradScaler):
 
     def _check_inf_per_device(self, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
         """Read the gradients once; ours are left as they are, scaled."""
+        self._hold(optimizer)
         if not isinstance(optimizer, Fused) or optimizer._why_unsupported():
             return super()._check_inf_per_device(optimizer)
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        measured = optimizer.measure_for_step(float(scale))
+        measured = optimizer.measure_for_step(float(scale), self.process_group)
         state = self._per_optimizer_states[id(optimizer)]
         found = torch.tensor(float(measured.flags != 0), device=scale.device)
         state["found_inf_per_device"] = {scale.device: found}
         state["flags"] = measured.flags
+        state["no_grads"] = measured.is_empty and self.process_group is None
         return found_of(state)
+
+    def _unscale_grads_(
+        self,
+        optimizer: torch.optim.Optimizer,
+        inv_scale: Tensor,
+        found_inf: Tensor,
+        allow_fp16: bool,
+    ) -> dict[torch.device, Tensor]:
+        """PyTorch's, on the pieces of this rank; then what one rank found holds for all."""
+        self._hold(optimizer)
+        params = [param for group in optimizer.param_groups for param in group["params"]]
+        read: Any = optimizer
+        if not allow_fp16 and isinstance(optimizer, Fused):
+            _refuse_fp16(params)
+        if any(map(_distributed.needs_stand_in, params)):
+            read = SimpleNamespace(param_groups=[{"params": _distributed.stand_ins(params)}])
+        found = super()._unscale_grads_(read, inv_scale, found_inf, allow_fp16)
+        spreads = _distributed.spreads_of(params)
+        if self.process_group is None and all(spread.mesh is None for spread in spreads):
+            return found
+        flags = [flag.to(found_inf.device) for flag in found.values()]
+        here = torch.stack(flags).amax(0) if flags else torch.zeros_like(found_inf)
+        return {here.device: _distributed.agree_on_found(here, spreads, self.process_group)}
+
+    def _hold(self, optimizer: torch.optim.Optimizer) -> None:
+        """Until `update`: states go by the id of an optimizer, which a later one could have."""
+        self._per_optimizer_states[id(optimizer)]["optimizer"] = optimizer
 
     # The scale ----------------------------------------------------------------------
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """As PyTorch's. Raises LossScaleError; the state then is that after the update."""
+        if self._enabled and new_scale is not None:
+            _check_scale(new_scale)
         if not self._enabled or new_scale is not None or not self._runs_machine():
             super().update(new_scale)
             return
@@ -127,11 +183,15 @@ class GradScaler(torch.amp.GradScaler):
         states = [s for s in self._per_optimizer_states.values() if found_of(s)]
         if not states:
             raise AssertionError("No inf checks were recorded prior to update.")
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+        if all(state.get("no_grads") for state in states):
+            self.status = "no_grads"
+            return
         flags = 0
         for state in states:
             flags |= _flags_of(state)
         self._update_machine(scale, growth_tracker, flags)
-        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+        self.status = "skipped" if flags else "applied"
         self._report()
 
     def _runs_machine(self) -> bool:
@@ -156,6 +216,12 @@ class GradScaler(torch.amp.GradScaler):
             raise LossScaleError(
                 f"the loss scale is at its least, {machine.scale}, and gradients are still not"
                 f" finite after {machine.skipped_in_a_row} steps in a row"
+            )
+        if machine.scale < _LEAST_SCALE:
+            raise LossScaleError(
+                f"the loss scale has fallen to {machine.scale}, which no float32 can undo, in"
+                f" {machine.skipped_in_a_row} steps in a row whose gradients were not finite;"
+                " that is not the scale's doing. min_scale keeps it from falling so far"
             )
 
     # What it has seen -----------------------------------------------------------------
@@ -185,17 +251,23 @@ class GradScaler(torch.amp.GradScaler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state of this class or of PyTorch's."""
-        super().load_state_dict(state_dict)
-        if not self._enabled:
+        """Take over a state of this class or of PyTorch's.
+
+        Raises ValueError for a figure out of range; nothing has changed then.
+        """
+        if not self._enabled or not state_dict:
+            super().load_state_dict(state_dict)
             return
+        _check_scale(state_dict["scale"])
         names = ("growth_factor", "backoff_factor", "growth_interval")
         self._machine.set(**{name: state_dict[name] for name in names})
+        super().load_state_dict(state_dict)
         if "_hysteresis_left" in state_dict:
             self._machine.hysteresis_left = state_dict["_hysteresis_left"]
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
+        state["process_group"] = None
         machine = self._machine
         state["_machine"] = (machine.figures(), machine.growth_tracker, machine.hysteresis_left)
         return state
@@ -206,6 +278,25 @@ class GradScaler(torch.amp.GradScaler):
         self._machine = native.load().LossScaler(self.rule, **figures)
         self._machine.growth_tracker = growth_tracker
         self._machine.hysteresis_left = hysteresis_left
+
+
+def _check_scale(scale: float | Tensor) -> None:
+    """Raises ValueError for a scale that is not positive and finite, where the host knows."""
+    if isinstance(scale, Tensor) and (scale.device.type != "cpu" or scale.numel() != 1):
+        return
+    value = float(scale)
+    if not (value > 0.0 and math.isfinite(value)):
+        raise ValueError(f"a loss scale must be positive and finite, not {value}")
+
+
+def _refuse_fp16(params: list[Tensor]) -> None:
+    """PyTorch's error, with what to do."""
+    if any(param.grad is not None and param.grad.dtype is torch.float16 for param in params):
+        raise ValueError(
+            "Attempting to unscale FP16 gradients. In float16 small ones would become 0:"
+            " leave out unscale_ and clip by scaler.step(optimizer, clip=...), which unscales"
+            " in float32"
+        )
 
 
 def found_of(state: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Plan:
 def plan(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Plan:
     """The inputs of Dynamo's graph that have a half copy or can have one."""
     from .optim import _shadow
+    from .optim._arrays import is_plain
 
     found = Plan()
     if not _shadow.any_owner():
@@ -71,6 +72,8 @@ def plan(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Plan:
     for index, (node, example) in enumerate(zip(placeholders, example_inputs, strict=False)):
         param = _torch.real_input(node, example)
         if not isinstance(param, Tensor) or param.dtype is not torch.float32:
+            continue
+        if not is_plain(param):  # such as DTensor, whose pieces have no copies
             continue
         readers = _types_of_readers(node, types)
         halves = [dtype for dtype in readers if dtype is not None]
@@ -197,6 +200,12 @@ def half_of(param: Tensor, dtype: torch.dtype) -> Tensor:
     if not (torch.is_grad_enabled() and param.requires_grad):
         return half
     keeps_half = optimizer.half_gradients and _torch.has_grad_dtype()
+    if keeps_half and _torch.reduces_in_buckets():
+        log.counters["half_gradients_widened"] += 1
+        keeps_half = False
+        _widen_sum(param)
+        if param.grad is None:
+            param.grad_dtype = param.dtype
     if keeps_half and param.grad is None:
         param.grad_dtype = dtype
     return _HalfWeight.apply(param, half, keeps_half)  # type: ignore[no-any-return]

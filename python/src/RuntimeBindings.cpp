@@ -11,6 +11,8 @@
 #include "runtime/Update/Kernels.h"
 
 #include <cmath>
+#include <limits>
+#include <variant>
 
 using namespace mpopt;
 using namespace mpopt::update;
@@ -33,18 +35,56 @@ static void parallelFor(int64_t count, Body body, void *context) {
 }
 
 //===----------------------------------------------------------------------===//
-// The scaled update
+// Names
 //===----------------------------------------------------------------------===//
 
-static Format formatOf(std::string_view name) {
-  if (name == "f32")
-    return Format::F32;
-  if (name == "f16")
-    return Format::F16;
-  if (name == "bf16")
-    return Format::BF16;
-  throw py::value_error("unknown format '" + std::string(name) + "'");
+namespace {
+template <typename Enum>
+struct Named {
+  std::string_view name;
+  Enum value;
+};
+} // namespace
+
+static constexpr Named<Format> kFormats[] = {
+    {"f32", Format::F32}, {"f16", Format::F16}, {"bf16", Format::BF16}};
+
+static constexpr Named<Algorithm> kAlgorithms[] = {{"adam", Algorithm::Adam},
+                                                   {"sgd", Algorithm::SGD},
+                                                   {"lion", Algorithm::Lion}};
+
+static constexpr Named<Rounding> kRoundings[] = {
+    {"nearest", Rounding::Nearest}, {"stochastic", Rounding::Stochastic}};
+
+static constexpr Named<AtFloor> kAtFloors[] = {{"hold", AtFloor::Hold},
+                                               {"reset", AtFloor::Reset},
+                                               {"fail", AtFloor::Fail}};
+
+/// The value of that name; `what` is what the table lists.
+template <typename Enum, size_t size>
+static Enum valueOf(const Named<Enum> (&table)[size], const char *what,
+                    std::string_view name) {
+  std::string known;
+  for (const Named<Enum> &row : table) {
+    if (row.name == name)
+      return row.value;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  throw py::value_error("unknown " + std::string(what) + " '" +
+                        std::string(name) + "'; known: " + known);
 }
+
+template <typename Enum, size_t size>
+static std::string_view nameOf(const Named<Enum> (&table)[size], Enum value) {
+  for (const Named<Enum> &row : table)
+    if (row.value == value)
+      return row.name;
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// The scaled update
+//===----------------------------------------------------------------------===//
 
 /// Memory of PyTorch comes as a number.
 template <typename Pointer>
@@ -59,13 +99,13 @@ static Array arrayAt(const py::tuple &row, size_t place) {
   if (address == 0)
     return {};
   return {pointerOf<void *>(address),
-          formatOf(row[place + 1].cast<std::string_view>())};
+          valueOf(kFormats, "format", row[place + 1].cast<std::string_view>())};
 }
 
 /// The order that `row` in _arrays.py documents.
 static Tensor tensorOf(const py::tuple &row) {
-  if (row.size() != 17)
-    throw py::value_error("a tensor is described by 17 values");
+  if (row.size() != 18)
+    throw py::value_error("a tensor is described by 18 values");
   Tensor tensor;
   tensor.size = row[0].cast<size_t>();
   tensor.weightLow = pointerOf<uint16_t *>(row[1].cast<uintptr_t>());
@@ -78,22 +118,14 @@ static Tensor tensorOf(const py::tuple &row) {
     *array = arrayAt(row, place);
     place += 2;
   }
+  tensor.number = row[place].cast<uint32_t>();
   return tensor;
-}
-
-static Algorithm algorithmOf(const std::string &name) {
-  if (name == "adam")
-    return Algorithm::Adam;
-  if (name == "sgd")
-    return Algorithm::SGD;
-  if (name == "lion")
-    return Algorithm::Lion;
-  throw py::value_error("unknown algorithm '" + name + "'");
 }
 
 static Hyperparameters hyperparametersOf(const py::dict &group) {
   Hyperparameters h;
-  h.algorithm = algorithmOf(group["algorithm"].cast<std::string>());
+  h.algorithm = valueOf(kAlgorithms, "algorithm",
+                        group["algorithm"].cast<std::string_view>());
   h.learningRate = group["lr"].cast<double>();
   h.beta1 = group["beta1"].cast<double>();
   h.beta2 = group["beta2"].cast<double>();
@@ -104,6 +136,9 @@ static Hyperparameters hyperparametersOf(const py::dict &group) {
   h.isDecayDecoupled = group["decoupled"].cast<bool>();
   h.isMaximized = group["maximize"].cast<bool>();
   h.isNesterov = group["nesterov"].cast<bool>();
+  h.rounding = valueOf(kRoundings, "rounding",
+                       group["rounding"].cast<std::string_view>());
+  h.seed = group["seed"].cast<uint64_t>();
   return h;
 }
 
@@ -131,11 +166,17 @@ public:
                           measured.firstBad);
   }
 
-  void apply(float multiplier, bool isSkipped, bool clearsGradients,
-             uint64_t seed) const {
-    py::gil_scoped_release release;
-    applyUpdate(tensors, groups, {multiplier, isSkipped, clearsGradients, seed},
-                kernels, parallelFor);
+  py::tuple apply(float multiplier, bool isSkipped,
+                  bool clearsGradients) const {
+    Applied applied;
+    {
+      py::gil_scoped_release release;
+      applied =
+          applyUpdate(tensors, groups, {multiplier, isSkipped, clearsGradients},
+                      kernels, parallelFor);
+    }
+    return py::make_tuple(applied.castOverflows, applied.stalled,
+                          applied.firstStalled);
   }
 
 private:
@@ -171,20 +212,70 @@ private:
 // The loss scaler
 //===----------------------------------------------------------------------===//
 
-static AtFloor atFloorOf(const std::string &name) {
-  if (name == "hold")
-    return AtFloor::Hold;
-  if (name == "reset")
-    return AtFloor::Reset;
-  if (name == "fail")
-    return AtFloor::Fail;
-  throw py::value_error("at_floor is hold, reset or fail, not '" + name + "'");
+namespace {
+/// A figure of a rule, by the name that users know it by.
+struct Figure {
+  std::string_view name;
+  std::variant<double ScalerRule::*, int32_t ScalerRule::*,
+               AtFloor ScalerRule::*>
+      member;
+};
+} // namespace
+
+static constexpr Figure kFigures[] = {
+    {"init_scale", &ScalerRule::initScale},
+    {"growth_factor", &ScalerRule::growthFactor},
+    {"backoff_factor", &ScalerRule::backoffFactor},
+    {"growth_interval", &ScalerRule::growthInterval},
+    {"min_scale", &ScalerRule::minScale},
+    {"max_scale", &ScalerRule::maxScale},
+    {"hysteresis", &ScalerRule::hysteresisSteps},
+    {"at_floor", &ScalerRule::atFloor},
+    {"floor_tolerance", &ScalerRule::floorTolerance},
+};
+
+static const Figure &figureNamed(std::string_view name) {
+  for (const Figure &figure : kFigures)
+    if (figure.name == name)
+      return figure;
+  throw py::value_error("a loss scaling rule has no '" + std::string(name) +
+                        "'");
 }
 
-static const char *textOf(AtFloor atFloor) {
-  return atFloor == AtFloor::Hold    ? "hold"
-         : atFloor == AtFloor::Reset ? "reset"
-                                     : "fail";
+static py::object pythonOf(double value) { return py::float_(value); }
+static py::object pythonOf(int32_t value) { return py::int_(value); }
+static py::object pythonOf(AtFloor value) {
+  return py::str(nameOf(kAtFloors, value));
+}
+
+[[noreturn]] static void throwBadFigure(const Figure &figure, const char *kind,
+                                        py::handle value) {
+  throw py::value_error(std::string(figure.name) + " must be " + kind +
+                        ", not " + py::repr(value).cast<std::string>());
+}
+
+/// `PyFloat_AsDouble` takes what Python's float() takes, but for text.
+static void setFrom(const Figure &figure, py::handle value, double &to) {
+  double number = PyFloat_AsDouble(value.ptr());
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    throwBadFigure(figure, "a number", value);
+  }
+  to = number;
+}
+
+/// A whole number, which may come as a float: a count never meets a fraction.
+static void setFrom(const Figure &figure, py::handle value, int32_t &to) {
+  double number = 0.0;
+  setFrom(figure, value, number);
+  if (!(std::trunc(number) == number &&
+        std::abs(number) <= std::numeric_limits<int32_t>::max()))
+    throwBadFigure(figure, "a whole number", value);
+  to = int32_t(number);
+}
+
+static void setFrom(const Figure &figure, py::handle value, AtFloor &to) {
+  to = valueOf(kAtFloors, "at_floor", py::str(value).cast<std::string>());
 }
 
 namespace {
@@ -219,15 +310,9 @@ public:
 
   py::dict figures() const {
     py::dict d;
-    d["init_scale"] = rule.initScale;
-    d["growth_factor"] = rule.growthFactor;
-    d["backoff_factor"] = rule.backoffFactor;
-    d["growth_interval"] = rule.growthInterval;
-    d["min_scale"] = rule.minScale;
-    d["max_scale"] = rule.maxScale;
-    d["hysteresis"] = rule.hysteresisSteps;
-    d["at_floor"] = textOf(rule.atFloor);
-    d["floor_tolerance"] = rule.floorTolerance;
+    for (const Figure &figure : kFigures)
+      d[py::str(figure.name)] = std::visit(
+          [&](auto member) { return pythonOf(rule.*member); }, figure.member);
     return d;
   }
 
@@ -235,27 +320,10 @@ public:
   ScalerState state;
 
 private:
-  void setOne(const std::string &key, py::handle value) {
-    if (key == "init_scale")
-      rule.initScale = value.cast<double>();
-    else if (key == "growth_factor")
-      rule.growthFactor = value.cast<double>();
-    else if (key == "backoff_factor")
-      rule.backoffFactor = value.cast<double>();
-    else if (key == "growth_interval")
-      rule.growthInterval = value.cast<int32_t>();
-    else if (key == "min_scale")
-      rule.minScale = value.cast<double>();
-    else if (key == "max_scale")
-      rule.maxScale = value.cast<double>();
-    else if (key == "hysteresis")
-      rule.hysteresisSteps = value.cast<int32_t>();
-    else if (key == "at_floor")
-      rule.atFloor = atFloorOf(value.cast<std::string>());
-    else if (key == "floor_tolerance")
-      rule.floorTolerance = value.cast<int32_t>();
-    else
-      throw py::value_error("a loss scaling rule has no '" + key + "'");
+  void setOne(const std::string &name, py::handle value) {
+    const Figure &figure = figureNamed(name);
+    std::visit([&](auto member) { setFrom(figure, value, rule.*member); },
+               figure.member);
   }
 };
 } // namespace
@@ -281,7 +349,7 @@ void mlir::mp::python::bindRuntime(py::module_ &m) {
            py::arg("tensors"), py::arg("groups"), py::arg("kernels") = "")
       .def("measure", &Update::measure, py::arg("inverse"))
       .def("apply", &Update::apply, py::arg("multiplier"), py::arg("skipped"),
-           py::arg("clear_gradients"), py::arg("seed"));
+           py::arg("clear_gradients"));
 
   auto field = [](auto ScalerState::*member) {
     return [member](const Scaler &scaler) { return scaler.state.*member; };

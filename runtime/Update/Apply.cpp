@@ -2,6 +2,7 @@
 
 #include "runtime/Update/Blocks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -15,6 +16,13 @@ struct Factors {
   LionFactors lion;
 };
 
+/// What one chunk has seen.
+struct Tally {
+  uint64_t castOverflows = 0;
+  bool hasGradient = false; ///< one that is not 0, in what follows
+  bool isStalled = false;   ///< all blocks so far; only of weights in question
+};
+
 struct Application {
   const std::vector<Tensor> &tensors;
   const std::vector<Hyperparameters> &groups;
@@ -22,6 +30,7 @@ struct Application {
   const std::vector<Factors> &factors; ///< by tensor
   const Decision &decision;
   const Kernels &kernels;
+  std::vector<Tally> tallies; ///< by chunk
 };
 } // namespace
 
@@ -69,7 +78,11 @@ namespace {
 struct Blocks {
   Block weight, gradient, first, second, largest;
   uint32_t random[kBlock];
+  uint16_t before[kBlock];
 };
+
+/// The arrays that are rounded, each with random bits of its own.
+enum class Lane : uint8_t { Weight, First, Second };
 } // namespace
 
 static float *loadIfAny(Block &block, const Kernels &kernels,
@@ -77,34 +90,84 @@ static float *loadIfAny(Block &block, const Kernels &kernels,
   return array ? block.load(kernels, array, begin, n) : nullptr;
 }
 
-static void storeIfAny(const Kernels &kernels, const float *values,
-                       const Array &array, size_t begin, size_t n) {
-  if (array)
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+static uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// The key of the random bits of an array in this update.
+static uint64_t keyOf(const Hyperparameters &h, const Tensor &tensor,
+                      Lane lane) {
+  uint64_t array = uint64_t(tensor.number) << 8 | uint64_t(lane);
+  return mix(mix(mix(h.seed) ^ array) ^ uint64_t(tensor.step));
+}
+
+static void store(const Application &all, const Tensor &tensor, Lane lane,
+                  const float *values, const Array &array, Blocks &blocks,
+                  size_t begin, size_t n) {
+  const Kernels &kernels = all.kernels;
+  const Hyperparameters &group = all.groups[tensor.group];
+  if (!array)
+    return;
+  if (group.rounding == Rounding::Nearest || array.format == Format::F32) {
     storeBlock(kernels, values, array, begin, n);
+    return;
+  }
+  kernels.randomWords(keyOf(group, tensor, lane), begin, blocks.random, n);
+  auto narrow = array.format == Format::F16 ? kernels.narrowF16Stochastic
+                                            : kernels.narrowBF16Stochastic;
+  narrow(values, blocks.random,
+         static_cast<uint16_t *>(elementOf(array, begin)), n);
+}
+
+/// The same with a look at whether anything changes.
+static void storeWatched(const Application &all, const Tensor &tensor,
+                         const float *values, const float *gradient,
+                         Blocks &blocks, Tally &tally, size_t begin, size_t n) {
+  void *to = elementOf(tensor.weight, begin);
+  size_t bytes = n * bytesOf(tensor.weight.format);
+  std::memcpy(blocks.before, to, bytes);
+  store(all, tensor, Lane::Weight, values, tensor.weight, blocks, begin, n);
+  tally.isStalled = std::memcmp(blocks.before, to, bytes) == 0;
+  tally.hasGradient =
+      tally.hasGradient ||
+      std::any_of(gradient, gradient + n, [](float g) { return g != 0.0f; });
 }
 
 static void storeWeight(const Application &all, const Tensor &tensor,
-                        uint64_t firstElement, float *values, Blocks &blocks,
-                        size_t begin, size_t n) {
-  const Kernels &kernels = all.kernels;
-  void *to = elementOf(tensor.weight, begin);
-  bool isStochastic = all.decision.seed != 0 && !tensor.weightLow &&
-                      tensor.weight.format == Format::BF16;
-  if (tensor.weightLow) {
-    kernels.splitBF16(values, static_cast<uint16_t *>(to),
-                      tensor.weightLow + begin, n);
-  } else if (isStochastic) {
-    kernels.randomWords(all.decision.seed, firstElement + begin, blocks.random,
-                        n);
-    kernels.narrowBF16Stochastic(values, blocks.random,
-                                 static_cast<uint16_t *>(to), n);
-  } else {
-    storeBlock(kernels, values, tensor.weight, begin, n);
-  }
+                        const float *values, const float *gradient,
+                        Blocks &blocks, Tally &tally, size_t begin, size_t n) {
+  if (tensor.weightLow)
+    all.kernels.splitBF16(
+        values, static_cast<uint16_t *>(elementOf(tensor.weight, begin)),
+        tensor.weightLow + begin, n);
+  else if (tally.isStalled)
+    storeWatched(all, tensor, values, gradient, blocks, tally, begin, n);
+  else
+    store(all, tensor, Lane::Weight, values, tensor.weight, blocks, begin, n);
+}
+
+static void storeCopy(const Application &all, const Tensor &tensor,
+                      const float *values, Tally &tally, size_t begin,
+                      size_t n) {
+  if (!tensor.copy)
+    return;
+  storeBlock(all.kernels, values, tensor.copy, begin, n);
+  if (tensor.copy.format != Format::F16)
+    return;
+  auto *half = static_cast<const uint16_t *>(elementOf(tensor.copy, begin));
+  if (all.kernels.countInfF16(half, n) == 0)
+    return;
+  for (size_t i = 0; i != n; ++i)
+    tally.castOverflows +=
+        (half[i] & 0x7fff) == 0x7c00 && std::isfinite(values[i]);
 }
 
 static void updateBlock(const Application &all, const Chunk &chunk,
-                        Blocks &blocks, size_t begin, size_t n) {
+                        Blocks &blocks, Tally &tally, size_t begin, size_t n) {
   const Kernels &kernels = all.kernels;
   const Tensor &tensor = all.tensors[chunk.tensor];
   const Factors &factors = all.factors[chunk.tensor];
@@ -130,40 +193,76 @@ static void updateBlock(const Application &all, const Chunk &chunk,
     break;
   }
 
-  storeIfAny(kernels, first, tensor.first, begin, n);
-  storeIfAny(kernels, second, tensor.second, begin, n);
-  storeIfAny(kernels, largest, tensor.largest, begin, n);
-  // Tensors draw from ranges that are far apart.
-  storeWeight(all, tensor, uint64_t(chunk.tensor) << 40, weight, blocks, begin,
-              n);
-  storeIfAny(kernels, weight, tensor.copy, begin, n);
+  store(all, tensor, Lane::First, first, tensor.first, blocks, begin, n);
+  store(all, tensor, Lane::Second, second, tensor.second, blocks, begin, n);
+  if (tensor.largest)
+    storeBlock(kernels, largest, tensor.largest, begin, n);
+  storeWeight(all, tensor, weight, gradient, blocks, tally, begin, n);
+  storeCopy(all, tensor, weight, tally, begin, n);
+}
+
+/// Whether it is worth a word that the weight stays as it is.
+static bool isWatched(const Tensor &tensor, const Hyperparameters &group) {
+  return tensor.weight.format != Format::F32 && !tensor.weightLow &&
+         group.rounding == Rounding::Nearest && group.learningRate != 0.0;
 }
 
 static void applyChunk(Application &all, size_t index) {
   const Chunk &chunk = all.chunks[index];
-  const Array &gradient = all.tensors[chunk.tensor].gradient;
+  const Tensor &tensor = all.tensors[chunk.tensor];
+  const Array &gradient = tensor.gradient;
+  Tally tally;
+  tally.isStalled = isWatched(tensor, all.groups[tensor.group]);
   Blocks blocks;
   for (size_t begin = chunk.begin; begin < chunk.end; begin += kBlock) {
     size_t n = std::min(kBlock, chunk.end - begin);
     if (!all.decision.isSkipped)
-      updateBlock(all, chunk, blocks, begin, n);
+      updateBlock(all, chunk, blocks, tally, begin, n);
     if (all.decision.clearsGradients)
       std::memset(elementOf(gradient, begin), 0, n * bytesOf(gradient.format));
   }
+  all.tallies[index] = tally;
 }
 
-void mpopt::update::applyUpdate(const std::vector<Tensor> &tensors,
-                                const std::vector<Hyperparameters> &groups,
-                                const Decision &decision,
-                                const Kernels &kernels,
-                                ParallelFor parallelFor) {
+static Applied sumOf(const Application &all) {
+  Applied result;
+  result.firstStalled = all.tensors.size();
+  // The chunks of a tensor follow one another.
+  for (size_t i = 0; i != all.chunks.size();) {
+    size_t tensor = all.chunks[i].tensor;
+    bool isStalled = true, hasGradient = false;
+    for (; i != all.chunks.size() && all.chunks[i].tensor == tensor; ++i) {
+      result.castOverflows += all.tallies[i].castOverflows;
+      isStalled = isStalled && all.tallies[i].isStalled;
+      hasGradient = hasGradient || all.tallies[i].hasGradient;
+    }
+    if (!isStalled || !hasGradient)
+      continue;
+    ++result.stalled;
+    result.firstStalled = std::min(result.firstStalled, tensor);
+  }
+  return result;
+}
+
+Applied mpopt::update::applyUpdate(const std::vector<Tensor> &tensors,
+                                   const std::vector<Hyperparameters> &groups,
+                                   const Decision &decision,
+                                   const Kernels &kernels,
+                                   ParallelFor parallelFor) {
   if (decision.isSkipped && !decision.clearsGradients)
-    return;
+    return {0, 0, tensors.size()};
   std::vector<Chunk> chunks = chunksOf(tensors);
   std::vector<Factors> factors;
   factors.reserve(tensors.size());
   for (const Tensor &tensor : tensors)
     factors.push_back(factorsOf(tensor, groups[tensor.group], decision));
-  Application all = {tensors, groups, chunks, factors, decision, kernels};
+  Application all = {tensors,
+                     groups,
+                     chunks,
+                     factors,
+                     decision,
+                     kernels,
+                     std::vector<Tally>(chunks.size())};
   forEachIndex(parallelFor, chunks.size(), all, applyChunk);
+  return sumOf(all);
 }

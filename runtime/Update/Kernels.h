@@ -69,6 +69,11 @@ struct Kernels {
   /// word per element.
   void (*narrowBF16Stochastic)(const float *from, const uint32_t *random,
                                uint16_t *to, size_t n);
+  /// The same; beyond the largest f16 to nearest.
+  void (*narrowF16Stochastic)(const float *from, const uint32_t *random,
+                              uint16_t *to, size_t n);
+  /// How many f16 values are inf, of either sign.
+  size_t (*countInfF16)(const uint16_t *values, size_t n);
   /// A master of f32 as a bf16 weight and the 16 bits below it.
   void (*joinBF16)(const uint16_t *high, const uint16_t *low, float *to,
                    size_t n);

@@ -113,6 +113,44 @@ static void narrowF16(const float *__restrict from, uint16_t *__restrict to,
     to[i] = f32ToF16(from[i]);
 }
 
+/// The f16 magnitude below or above that of `magnitude`, which f16 can hold.
+static uint32_t roundedF16Stochastic(uint32_t magnitude, uint32_t random) {
+  uint32_t exponent = magnitude >> 23;
+  constexpr uint32_t kLeastNormal = 127 - 14;
+  if (exponent >= kLeastNormal)
+    return ((magnitude + (random & 0x1fff)) >> 13) - ((127 - 15) << 10);
+  // A multiple of 2^-24: cut off the bits below, up to all 24 and more.
+  if (exponent == 0)
+    return 0;
+  uint32_t significand = (magnitude & 0x7fffff) | 0x800000;
+  uint32_t cut = 13 + kLeastNormal - exponent;
+  if (cut < 32)
+    return (significand + (random & ((1U << cut) - 1))) >> cut;
+  uint32_t tiny = cut < 64 ? uint32_t(uint64_t(significand) << 32 >> cut) : 0;
+  return random + tiny < random; // a carry
+}
+
+static void narrowF16Stochastic(const float *__restrict from,
+                                const uint32_t *__restrict random,
+                                uint16_t *__restrict to, size_t n) {
+  constexpr uint32_t kLargest = 0x477fe000; // 65504
+  for (size_t i = 0; i != n; ++i) {
+    uint32_t bits = toBits(from[i]), magnitude = bits & 0x7fffffff;
+    if (magnitude > kLargest) // also inf and NaN
+      to[i] = f32ToF16(from[i]);
+    else
+      to[i] = uint16_t((bits >> 31 << 15) |
+                       roundedF16Stochastic(magnitude, random[i]));
+  }
+}
+
+static size_t countInfF16(const uint16_t *values, size_t n) {
+  uint16_t count = 0; // n <= kBlock fits
+  for (size_t i = 0; i != n; ++i)
+    count = uint16_t(count + ((values[i] & 0x7fff) == 0x7c00));
+  return count;
+}
+
 /// The mixer of Wellons' "lowbias32", keyed twice.
 static void randomWords(uint64_t seed, uint64_t first, uint32_t *__restrict to,
                         size_t n) {
@@ -307,6 +345,8 @@ static constexpr Kernels kernelsNamed(const char *name, bool (*isSupported)()) {
           narrowF16,
           narrowBF16,
           narrowBF16Stochastic,
+          narrowF16Stochastic,
+          countInfF16,
           joinBF16,
           splitBF16,
           randomWords,

@@ -43,7 +43,7 @@ def run(scaler, optimizer, parameter, pattern, *, unscales=False, clip=None):
     return trace
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.text("cON", min_size=1, max_size=12), st.booleans(), st.booleans(), st.booleans())
 def test_trace_and_weights_are_those_of_torch(pattern, is_ours, unscales, clips):
     results = []

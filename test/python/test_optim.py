@@ -409,6 +409,7 @@ def test_lion_does_not_see_powers_of_two():
 def test_lion_errors():
     for kwargs, text in (
         ({"lr": -1.0}, "Invalid learning rate"),
+        ({"lr": torch.ones(2)}, "Tensor lr must be 1-element"),
         ({"betas": (1.0, 0.9)}, "Invalid beta parameter at index 0"),
         ({"weight_decay": -1.0}, "Invalid weight_decay"),
     ):
@@ -489,15 +490,19 @@ def test_native_update_checks_what_it_gets():
     none = (0, "") * 4
     update = load().Update
     with pytest.raises(ValueError, match="unknown format 'f64'"):
-        update([(4, 0, 0, 1.0, True, address, "f32", address, "f64", *none)], [])
+        update([(4, 0, 0, 1.0, True, address, "f32", address, "f64", *none, 0)], [])
     with pytest.raises(ValueError, match="a tensor is in no group"):
-        update([(4, 0, 0, 1.0, True, address, "f32", 0, "", *none)], [])
-    with pytest.raises(ValueError, match="described by 17 values"):
+        update([(4, 0, 0, 1.0, True, address, "f32", 0, "", *none, 0)], [])
+    with pytest.raises(ValueError, match="described by 18 values"):
         update([(4, 0)], [])
     with pytest.raises(ValueError, match="does not run the kernels 'sse9'"):
         update([], [], "sse9")
 
 
 def test_signature_is_that_of_torch():
-    ours = inspect.signature(optim.AdamW.__init__)
-    assert ours == inspect.signature(torch.optim.AdamW.__init__)
+    for ours, theirs in ((optim.AdamW, torch.optim.AdamW), (optim.SGD, torch.optim.SGD)):
+        mine = list(inspect.signature(ours.__init__).parameters.values())
+        stock = list(inspect.signature(theirs.__init__).parameters.values())
+        assert mine[: len(stock)] == stock
+        further = [parameter.name for parameter in mine[len(stock) :]]
+        assert further == ["master", "rounding", "seed", "state_dtype"]

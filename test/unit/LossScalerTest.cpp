@@ -213,6 +213,7 @@ TEST(LossScaler, WithoutAFloorTheScaleReachesZero) {
   EXPECT_EQ(bitsOf(state.scale), 0u);
 }
 
+// Case 5.
 TEST(LossScaler, FloorHoldsResetsOrFails) {
   ScalerRule rule = *findScalerRule("torch");
   rule.minScale = 1.0;

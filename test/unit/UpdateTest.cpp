@@ -1,64 +1,17 @@
 //===- UpdateTest.cpp - measured gradients and the scaled update ----------===//
 
-#include "runtime/Update.h"
 #include "runtime/LossScaler.h"
 #include "runtime/Numerics.h"
-#include "runtime/Update/Kernels.h"
+#include "test/unit/UpdateFixtures.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <random>
 
 using namespace mpopt;
 using namespace mpopt::update;
 
 namespace {
-
-constexpr float kF32Inf = std::numeric_limits<float>::infinity();
-constexpr float kF32NaN = std::numeric_limits<float>::quiet_NaN();
-
-template <typename T>
-Array arrayOf(std::vector<T> &values, Format format) {
-  return {values.data(), format};
-}
-Array f32(std::vector<float> &values) { return arrayOf(values, Format::F32); }
-
-/// Any bits, so that also subnormals, infinities and NaNs come up.
-std::vector<float> anyFloats(size_t n, uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  std::vector<float> values(n);
-  for (float &value : values)
-    value = floatOf(uint32_t(generator()));
-  return values;
-}
-
-std::vector<float> normals(size_t n, uint64_t seed, float deviation = 1.0f) {
-  std::mt19937_64 generator(seed);
-  std::normal_distribution<float> distribution(0.0f, deviation);
-  std::vector<float> values(n);
-  for (float &value : values)
-    value = distribution(generator);
-  return values;
-}
-
-/// Bits, in which all NaNs are one: which payload survives is not said.
-std::vector<uint32_t> bitsOfAll(const std::vector<float> &values) {
-  std::vector<uint32_t> bits;
-  bits.reserve(values.size());
-  for (float value : values)
-    bits.push_back(std::isnan(value) ? 0x7fc00000u : bitsOf(value));
-  return bits;
-}
-
-std::vector<const Kernels *> supported() {
-  std::vector<const Kernels *> found;
-  for (const char *name : {"portable", "avx2", "avx512"})
-    if (const Kernels *kernels = findKernels(name))
-      found.push_back(kernels);
-  return found;
-}
 
 /// Parts of odd sizes in an unusual order, as threads may take them.
 void scatteredFor(int64_t count, Body body, void *context) {
@@ -67,120 +20,6 @@ void scatteredFor(int64_t count, Body body, void *context) {
     body(begin, end, context);
     end = begin;
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-TEST(UpdateKernels, ConvertAsNumericsSays) {
-  std::vector<float> values = anyFloats(kBlock, 1);
-  for (const Kernels *kernels : supported())
-    for (size_t n : {size_t(1), size_t(15), size_t(17), kBlock}) {
-      std::vector<uint16_t> f16(n), bf16(n);
-      kernels->narrowF16(values.data(), f16.data(), n);
-      kernels->narrowBF16(values.data(), bf16.data(), n);
-      std::vector<float> wideF16(n), wideBF16(n);
-      kernels->widenF16(f16.data(), wideF16.data(), n);
-      kernels->widenBF16(bf16.data(), wideBF16.data(), n);
-      for (size_t i = 0; i != n; ++i) {
-        ASSERT_EQ(f16[i], f32ToF16(values[i])) << kernels->name;
-        ASSERT_EQ(bf16[i], f32ToBF16(values[i])) << kernels->name;
-        ASSERT_EQ(bitsOf(wideF16[i]), bitsOf(f16ToF32(f16[i])));
-        ASSERT_EQ(bitsOf(wideBF16[i]), bitsOf(bf16ToF32(bf16[i])));
-      }
-    }
-}
-
-// Case 21.
-TEST(UpdateKernels, HalvesOfAMasterJoinToTheSameBits) {
-  for (const Kernels *kernels : supported()) {
-    std::vector<float> values(kBlock), joined(kBlock);
-    std::vector<uint16_t> high(kBlock), low(kBlock);
-    // 1 in 251 of all patterns, beside each other's ties.
-    for (uint64_t pattern = 0; pattern < (1ULL << 32);) {
-      for (float &value : values) {
-        value = floatOf(uint32_t(pattern));
-        pattern += 251;
-      }
-      kernels->splitBF16(values.data(), high.data(), low.data(), kBlock);
-      kernels->joinBF16(high.data(), low.data(), joined.data(), kBlock);
-      for (size_t i = 0; i != kBlock; ++i) {
-        if (std::isnan(values[i]))
-          ASSERT_TRUE(std::isnan(joined[i]) && std::isnan(bf16ToF32(high[i])));
-        else
-          ASSERT_EQ(bitsOf(joined[i]), bitsOf(values[i])) << kernels->name;
-      }
-    }
-    float tie = floatOf(0x3f808000), nan = floatOf(0xffffffff);
-    kernels->splitBF16(&tie, high.data(), low.data(), 1);
-    EXPECT_EQ(high[0], 0x3f81);
-    kernels->splitBF16(&nan, high.data(), low.data(), 1);
-    EXPECT_EQ(high[0], 0xffff);
-  }
-}
-
-TEST(UpdateKernels, StochasticRoundingIsUnbiasedAndKeepsWhatFits) {
-  const Kernels &kernels = bestKernels();
-  constexpr size_t kDraws = 1 << 16;
-  // A quarter of the way from one bf16 value to the next.
-  std::vector<float> values(kBlock, floatOf(0x3f804000));
-  std::vector<uint32_t> random(kBlock);
-  std::vector<uint16_t> rounded(kBlock);
-  size_t ups = 0;
-  for (size_t first = 0; first != kDraws; first += kBlock) {
-    kernels.randomWords(7, first, random.data(), kBlock);
-    kernels.narrowBF16Stochastic(values.data(), random.data(), rounded.data(),
-                                 kBlock);
-    for (uint16_t bits : rounded) {
-      ASSERT_TRUE(bits == 0x3f80 || bits == 0x3f81);
-      ups += bits == 0x3f81;
-    }
-  }
-  // Five standard deviations of a binomial distribution.
-  EXPECT_NEAR(double(ups) / kDraws, 0.25, 5 * std::sqrt(0.1875 / kDraws));
-
-  std::fill(random.begin(), random.end(), 0xffffffffu);
-  std::vector<float> special = {1.5f, 0.0f, -0.0f, kF32Inf, -kF32Inf, kF32NaN};
-  kernels.narrowBF16Stochastic(special.data(), random.data(), rounded.data(),
-                               special.size());
-  for (size_t i = 0; i != special.size(); ++i)
-    EXPECT_EQ(rounded[i], f32ToBF16(special[i])) << special[i];
-}
-
-TEST(UpdateKernels, AllInstructionSetsGiveTheSameBits) {
-  std::vector<float> g = anyFloats(kBlock, 2), start = anyFloats(kBlock, 3);
-  AdamFactors adam = {0.125f, 0.01f, 0.999f, 0.9f,  0.1f,
-                      0.95f,  0.05f, 1e-3f,  0.31f, 1e-8f};
-  SgdFactors sgd = {0.125f, 0.01f, 0.9f, 0.8f, 1e-2f, false, true, true};
-  LionFactors lion = {0.125f, 0.999f, 0.9f, 0.1f, 0.99f, 0.01f, 1e-4f};
-  auto run = [&](const Kernels &kernels, size_t n) {
-    std::vector<float> p = start, m = start, v = start, largest = start;
-    std::vector<std::vector<float>> results;
-    auto keep = [&] {
-      for (const auto *array : {&p, &m, &v, &largest})
-        results.push_back(*array);
-    };
-    kernels.adam(adam, g.data(), p.data(), m.data(), v.data(), largest.data(),
-                 n);
-    keep();
-    kernels.sgd(sgd, g.data(), p.data(), m.data(), n);
-    keep();
-    kernels.lion(lion, g.data(), p.data(), m.data(), n);
-    keep();
-    std::vector<uint32_t> bits;
-    for (const auto &values : results)
-      for (uint32_t each : bitsOfAll(values))
-        bits.push_back(each);
-    return bits;
-  };
-  std::vector<float> finite = normals(kBlock, 4);
-  for (const Kernels *kernels : supported())
-    for (size_t n : {size_t(1), size_t(31), kBlock}) {
-      EXPECT_EQ(run(*kernels, n), run(kPortable, n)) << kernels->name;
-      EXPECT_EQ(bitsOf(kernels->sumOfSquares(finite.data(), n)),
-                bitsOf(kPortable.sumOfSquares(finite.data(), n)));
-    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -499,23 +338,100 @@ TEST(Apply, SplitMasterIsAnF32Master) {
   EXPECT_EQ(joined, wide.weight);
 }
 
-TEST(Apply, StochasticRoundingIsSeeded) {
-  auto run = [](uint64_t seed) {
-    Parameter parameter(3000, 40);
-    std::vector<uint16_t> weight(3000, 0x3f80);
-    Tensor tensor = parameter.tensor();
+/// Weights of 1 in `format` after a step of 1e-4 that is too small for it.
+std::vector<uint16_t> stochasticStep(uint64_t seed, uint32_t number,
+                                     double step, Format format = Format::BF16,
+                                     ParallelFor parallelFor = serialFor) {
+  constexpr size_t kSize = 70000;
+  std::vector<float> gradient(kSize, 1.0f), first(kSize), second(kSize);
+  std::vector<uint16_t> weight(kSize, format == Format::F16 ? 0x3c00 : 0x3f80);
+  Tensor tensor = gradientOnly(gradient);
+  tensor.weight = arrayOf(weight, format);
+  tensor.first = f32(first);
+  tensor.second = f32(second);
+  tensor.number = number;
+  tensor.step = step;
+  Hyperparameters h = adamW(1e-4);
+  h.rounding = Rounding::Stochastic;
+  h.seed = seed;
+  apply({tensor}, h, {}, parallelFor);
+  return weight;
+}
+
+TEST(Apply, StochasticRoundingDependsOnSeedParameterAndStepOnly) {
+  auto start = stochasticStep(0, 0, 1);
+  EXPECT_EQ(stochasticStep(0, 0, 1), start);
+  EXPECT_EQ(stochasticStep(0, 0, 1, Format::BF16, scatteredFor), start);
+  EXPECT_NE(stochasticStep(1, 0, 1), start);
+  EXPECT_NE(stochasticStep(0, 1, 1), start);
+  EXPECT_NE(stochasticStep(0, 0, 2), start);
+}
+
+// B55: the mean of the stored weights is the weight in f32.
+TEST(Apply, StochasticRoundingKeepsTheMean) {
+  for (Format format : {Format::BF16, Format::F16}) {
+    auto widen = format == Format::F16 ? f16ToF32 : bf16ToF32;
+    // Below 1, neighbours are that far apart.
+    double spacing = format == Format::F16 ? 0x1p-11 : 0x1p-8;
+    std::vector<uint16_t> weights = stochasticStep(5, 0, 1, format);
+    double sum = 0.0;
+    for (uint16_t weight : weights) {
+      double value = widen(weight);
+      ASSERT_TRUE(value == 1.0 || value == 1.0 - spacing) << value;
+      sum += 1.0 - value;
+    }
+    double chance = 1e-4 / spacing;
+    double deviation =
+        spacing * std::sqrt(chance * (1 - chance) / double(weights.size()));
+    EXPECT_NEAR(sum / double(weights.size()), 1e-4, 5 * deviation);
+  }
+}
+
+// Case 21: the largest f16 value is 65504; ties go to even, which is inf.
+TEST(Apply, CountsFiniteWeightsWhoseCopyOverflows) {
+  for (const Kernels *kernels : supported()) {
+    std::vector<float> weight(1000, 1.0f), gradient(1000, 0.0f);
+    std::vector<uint16_t> copy(1000);
+    weight[3] = 65519.99609375f;
+    weight[700] = 65520.0f;
+    weight[701] = -1e6f;
+    weight[702] = kF32Inf;
+    weight[703] = kF32NaN;
+    Tensor tensor = tensorOf(weight, gradient);
+    tensor.copy = arrayOf(copy, Format::F16);
+    Hyperparameters h;
+    h.algorithm = Algorithm::SGD;
+    Applied applied = applyUpdate({tensor}, {h}, {}, *kernels, serialFor);
+    EXPECT_EQ(applied.castOverflows, 2u) << kernels->name;
+    EXPECT_EQ(copy[3], 0x7bff);
+    EXPECT_EQ(copy[700], 0x7c00);
+    tensor.copy.format = Format::BF16;
+    applied = applyUpdate({tensor}, {h}, {}, *kernels, serialFor);
+    EXPECT_EQ(applied.castOverflows, 0u) << "bf16 has the range of f32";
+  }
+}
+
+// B55: lr * wd = 1e-3 does not move a weight of 1 in bf16.
+TEST(Apply, SaysWhichHalfWeightsDoNotMove) {
+  std::vector<uint16_t> stuck(70000, 0x3f80), moving(70000, 0x3f80);
+  std::vector<float> gradient(70000, 1.0f), none(70000, 0.0f), wide(70000, 1);
+  moving[69999] = 0x3a00; // small enough to move
+  auto tensorWith = [&](std::vector<uint16_t> &weight, std::vector<float> &g) {
+    Tensor tensor = gradientOnly(g);
     tensor.weight = arrayOf(weight, Format::BF16);
-    Decision decision;
-    decision.seed = seed;
-    apply({tensor}, adamW(1e-4), decision,
-          seed == 3 ? scatteredFor : serialFor);
-    return weight;
+    return tensor;
   };
-  EXPECT_EQ(run(1), run(1));
-  EXPECT_NE(run(1), run(2));
-  EXPECT_EQ(run(0), std::vector<uint16_t>(3000, 0x3f80))
-      << "too small a step for bf16, rounded to even";
-  EXPECT_NE(run(1), run(0));
+  Hyperparameters h;
+  h.algorithm = Algorithm::SGD;
+  auto run = [&](const std::vector<Tensor> &tensors) {
+    return applyUpdate(tensors, {h}, {}, bestKernels(), scatteredFor);
+  };
+  Applied applied = run({tensorOf(wide, gradient), tensorWith(moving, gradient),
+                         tensorWith(stuck, none), tensorWith(stuck, gradient)});
+  EXPECT_EQ(applied.stalled, 1u);
+  EXPECT_EQ(applied.firstStalled, 3u);
+  h.learningRate = 0.0;
+  EXPECT_EQ(run({tensorWith(stuck, gradient)}).stalled, 0u);
 }
 
 TEST(Apply, DoesNotDependOnThreads) {

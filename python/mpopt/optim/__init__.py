@@ -3,7 +3,8 @@
     optimizer = mpopt.optim.AdamW(model.parameters(), lr=1e-3)   # as torch.optim.AdamW
     optimizer = mpopt.optim.fuse(torch.optim.AdamW(...))         # an existing one, in place
 
-State dictionaries are those of `torch.optim`, in both directions.
+State dictionaries are those of `torch.optim`, in both directions. How weights in a half type
+and moments are stored: `master`, `rounding`, `seed` and `state_dtype`, see _storage.py.
 """
 
 from __future__ import annotations

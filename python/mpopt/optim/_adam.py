@@ -8,15 +8,18 @@ import torch
 from torch import Tensor
 
 from ._fused import Fused, States
+from ._storage import state_dtype, takes_options
 
 _FIRST, _SECOND, _LARGEST = "exp_avg", "exp_avg_sq", "max_exp_avg_sq"
 
 
 class Adam(Fused, torch.optim.Adam):
-    """torch.optim.Adam, with `step(clip=…, zero_grad=…)`; see `Fused.step`."""
+    """torch.optim.Adam, with `step(clip=…, zero_grad=…)`, see `Fused.step`, and the options
+    `master`, `rounding`, `seed` and `state_dtype`, see `Fused`."""
 
     algorithm = "adam"
     torch_class: type[torch.optim.Optimizer] = torch.optim.Adam
+    __init__ = takes_options(torch.optim.Adam.__init__)
 
     def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         state = self.state[param]
@@ -24,8 +27,11 @@ class Adam(Fused, torch.optim.Adam):
         if "step" in state and not (amsgrad and _LARGEST not in state):
             largest = state[_LARGEST] if amsgrad else None
             return States(state[_FIRST], state[_SECOND], largest, float(state["step"]) + 1.0)
-        first, second = (state.get(k, torch.zeros_like(param)) for k in (_FIRST, _SECOND))
-        largest = torch.zeros_like(param) if amsgrad else None
+        dtype = state_dtype(param, group)
+        first, second = (
+            state.get(k, torch.zeros_like(param, dtype=dtype)) for k in (_FIRST, _SECOND)
+        )
+        largest = torch.zeros_like(param, dtype=dtype) if amsgrad else None
         step = float(state.get("step", 0.0))
         return States(first, second, largest, step + 1.0, is_new=True)
 
@@ -41,6 +47,7 @@ class Adam(Fused, torch.optim.Adam):
 
 
 class AdamW(Adam, torch.optim.AdamW):
-    """torch.optim.AdamW, with `step(clip=…, zero_grad=…)`; see `Fused.step`."""
+    """torch.optim.AdamW, with what `Adam` has besides."""
 
     torch_class = torch.optim.AdamW
+    __init__ = takes_options(torch.optim.AdamW.__init__)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._distributed import local, why_misplaced
+
 FORMATS = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
 HALF = (torch.float16, torch.bfloat16)
@@ -41,6 +43,10 @@ def why_unsupported(param: Tensor) -> str:
     grad = param.grad
     if grad is None:
         return ""
+    return why_misplaced(param, grad) or _why_unsupported(local(param), local(grad))
+
+
+def _why_unsupported(param: Tensor, grad: Tensor) -> str:
     for tensor in (param, grad):
         if not is_plain(tensor):
             return f"a tensor of class {type(tensor).__name__}"
@@ -78,8 +84,11 @@ def row(
     group: int,
     step: float,
     is_first: bool,
+    low: Tensor | None = None,
+    stream: int = 0,
 ) -> Row:
     """What `_mpopt.Update` takes for one parameter."""
     size = param.numel() * _NUMBERS[param.dtype][1]
     arrays = [_address(tensor) for tensor in (param, grad, *states, half)]
-    return size, 0, group, step, is_first, *[part for pair in arrays for part in pair]
+    address = 0 if low is None else low.data_ptr()
+    return size, address, group, step, is_first, *[part for pair in arrays for part in pair], stream

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,11 +21,24 @@ from torch import Tensor
 from .. import log
 from ..errors import MpoptError
 from ..options import is_strict
-from . import _native
+from . import _native, _storage
 from ._arrays import Row, aligned, row, why_unsupported
+from ._distributed import (
+    INF,
+    NAN,
+    Spread,
+    agree,
+    is_dtensor,
+    lie_together,
+    local,
+    spread_of,
+    spreads_of,
+)
 from ._shadow import Shadow, make_shadow, own, why_no_copy
+from ._split import SplitMasters
 
-INF, NAN = 1, 2
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 Closure = Callable[[], Any] | None
 
@@ -46,11 +60,13 @@ class Measured:
     """What one read of the scaled gradients found."""
 
     norm: float
-    """Of the gradients as they are, scaled."""
+    """Of the gradients as they are, scaled; of all pieces of a DTensor."""
     flags: int
-    """Bits INF and NAN; INF also for what overflows f32 when it is unscaled."""
+    """Bits INF and NAN; INF also for what overflows f32 when it is unscaled. Of all ranks."""
     first_bad: Tensor | None
-    """The first parameter whose gradient is not finite."""
+    """The first parameter whose gradient is not finite on this rank."""
+    is_empty: bool = False
+    """There were no gradients."""
 
 
 def inverse_of(scale: float) -> float:
@@ -58,8 +74,15 @@ def inverse_of(scale: float) -> float:
     return ctypes.c_float(1.0 / scale).value if scale else math.inf
 
 
-class Fused(torch.optim.Optimizer):
-    """Base of the optimizers. Subclasses say which states an update reads and writes."""
+class Fused(SplitMasters):
+    """Base of the optimizers. Subclasses say which states an update reads and writes.
+
+    All take further options, for all parameters or for a group: `master="split"`,
+    `rounding="stochastic"` with `seed`, and `state_dtype`; see _storage.py.
+
+    Raises:
+        OptionError: a bad option, or a parameter that is of no type for it.
+    """
 
     # PyTorch's GradScaler then leaves unscaling and skipping to `step`.
     _step_supports_amp_scaling = True
@@ -77,7 +100,13 @@ class Fused(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As PyTorch's; the parameters are this optimizer's from now on."""
+        self.defaults.update(self.__dict__.pop("_options", {}))
         super().add_param_group(param_group)
+        try:
+            _storage.check(self.param_groups[-1])
+        except MpoptError:
+            self.param_groups.pop()
+            raise
         self._own()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -99,7 +128,16 @@ class Fused(torch.optim.Optimizer):
         raise NotImplementedError
 
     def _count(self, params: list[Tensor]) -> None:
-        """Count an update that was applied, where a state does."""
+        """Count an update that was applied, where a state does: here for random bits only."""
+        groups = filter(_storage.is_stochastic, self.param_groups)
+        counted = {id(param) for group in groups for param in group["params"]}
+        for param in params:
+            if id(param) in counted:
+                self.state[param].setdefault("step", torch.tensor(0.0)).add_(1.0)
+
+    def _next_step(self, param: Tensor) -> float:
+        """The number of the coming update, where a state counts them; 1 elsewhere."""
+        return float(self.state.get(param, {}).get("step", 0.0)) + 1.0
 
     # The step --------------------------------------------------------------------
 
@@ -130,13 +168,17 @@ class Fused(torch.optim.Optimizer):
         return loss
 
     def measure(self, scale: float = 1.0) -> Measured:
-        """Read all gradients once; `scale` is what the loss was multiplied with."""
+        """Read all gradients once; `scale` is what the loss was multiplied with.
+
+        All ranks that hold pieces of the parameters call it together.
+        """
         return _Plan(self).measure(inverse_of(scale))
 
-    def measure_for_step(self, scale: float) -> Measured:
-        """The same for the `step` that comes next, which does not read them again."""
+    def measure_for_step(self, scale: float, group: ProcessGroup | None = None) -> Measured:
+        """The same for the `step` that comes next, which does not read them again. Flags are
+        shared over `group`, too."""
         plan = _Plan(self)
-        measured = plan.measure(inverse_of(scale))
+        measured = plan.measure(inverse_of(scale), group)
         self.__dict__["_measured"] = plan, measured
         return measured
 
@@ -151,7 +193,7 @@ class Fused(torch.optim.Optimizer):
         plan, measured = self.__dict__.pop("_measured", (None, None))
         if plan is None or not plan.is_current():
             plan, measured = _Plan(self), None
-        if not plan.params:
+        if plan.is_empty():
             return
         inverse = inverse_of(float(self._given("grad_scale", 1.0)))
         is_bad = self._given("found_inf", 0.0) != 0  # NaN, or a sum over devices, too
@@ -177,6 +219,25 @@ class Fused(torch.optim.Optimizer):
 
     measured: Measured | None = None
     """What the last `step` or its GradScaler read of the gradients; None if they read nothing."""
+
+    cast_overflows = 0
+    """Finite weights beyond 65504 that steps wrote as inf to their copies in float16."""
+
+    def _note(self, overflows: int, stalled: int, first: Tensor | None) -> None:
+        """What a step has seen: overflows of copies, and weights that it could not move."""
+        if overflows:
+            self.cast_overflows = self.cast_overflows + overflows
+            if not log.counters["half_copy_overflows"]:
+                log.warn("weights beyond 65504 are inf in their copies in float16; use bfloat16")
+            log.counters["half_copy_overflows"] += overflows
+        if first is not None:
+            if not log.counters["stalled_weights"]:
+                log.warn(
+                    f"a step was too small for a weight of {first.dtype} and shape"
+                    f" {tuple(first.shape)}, which did not change; use fp32 weights,"
+                    ' master="split" or rounding="stochastic"'
+                )
+            log.counters["stalled_weights"] += stalled
 
     # Half copies -------------------------------------------------------------------
 
@@ -230,6 +291,9 @@ class Fused(torch.optim.Optimizer):
     def _fall_back(self, reason: str, clip: float, zero_grad: bool) -> None:
         """The same with PyTorch's own update."""
         text = f"{type(self).__name__} cannot update {reason} itself"
+        options = {name for group in self.param_groups for name in _storage.given(group)}
+        if options:
+            raise MpoptError(f"{text}, and PyTorch's update has no {' and '.join(sorted(options))}")
         if is_strict():
             raise MpoptError(f"{text}; use torch.optim, or unset MPOPT_STRICT")
         log.counters["fallbacks"] += 1
@@ -262,7 +326,18 @@ class Fused(torch.optim.Optimizer):
         inspect.unwrap(base.step)(self)  # without the hooks, which ran for this step
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As PyTorch's. Options of `Fused` that a saved group lacks stay as they are."""
+        saved = [_storage.given(group) for group in state_dict["param_groups"]]
+        options = [
+            {**_storage.given(group), **other}
+            for group, other in zip(self.param_groups, saved, strict=False)
+        ]
+        for group, chosen in zip(self.param_groups, options, strict=False):
+            _storage.check({**group, **chosen})
         super().load_state_dict(state_dict)
+        for group, chosen in zip(self.param_groups, options, strict=True):
+            group.update(chosen)
+        _storage.restore(self, state_dict)
         self.__dict__.pop("_measured", None)
 
 
@@ -278,7 +353,19 @@ def _figures(optimizer: Fused, group: dict[str, Any]) -> dict[str, Any]:
         "decoupled": group.get("decoupled_weight_decay", optimizer.is_decoupled),
         "maximize": group["maximize"],
         "nesterov": group.get("nesterov", False),
+        "rounding": group.get("rounding", "nearest"),
+        "seed": group.get("seed", 0),
     }
+
+
+@dataclass
+class _Part:
+    """The rows of parameters with the same spread."""
+
+    rows: list[Row] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    """Of each row, its parameter's number in the plan."""
+    native: Any = None
 
 
 class _Plan:
@@ -289,51 +376,77 @@ class _Plan:
         self.params: list[Tensor] = []
         self.states: list[States] = []
         self.given: list[tuple[Tensor, int]] = []
-        """Gradients as they were found, with their version counters."""
+        """Gradients as they were found, with the version counters of their memory."""
         self.grads: list[Tensor] = []
+        """What is read: the pieces on this rank, in the order of the parameters' elements."""
         self.shadows: list[Shadow | None] = []
-        rows = []
+        self.lows: list[Tensor | None] = []
+        self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
+        streams = itertools.count()
         for number, group in enumerate(optimizer.param_groups):
-            for param in group["params"]:
+            for param, stream in zip(group["params"], streams, strict=False):
                 if param.grad is not None:
-                    rows.append(self._row(param, param.grad, group, number))
-        self.native = _native.update(rows, [_figures(optimizer, g) for g in optimizer.param_groups])
+                    self._add(param, group, number, stream)
+        figures = [_figures(optimizer, group) for group in optimizer.param_groups]
+        for part in self.parts.values():
+            part.native = _native.update(part.rows, figures)
 
-    def _row(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> Row:
+    def _add(self, param: Tensor, group: dict[str, Any], number: int, stream: int) -> None:
+        weight, given = local(param), param.grad
+        assert given is not None
         states = self.optimizer._states(param, group)
-        for state in states[:3]:
-            if state is not None:
-                _check(state, param)
-        grad = aligned(given, param)
+        arrays = [_state_array(state, param) for state in states[:3]]
+        grad = aligned(local(given), weight)
         shadow = self.optimizer._shadows().get(param)
+        half = None if shadow is None else shadow.half
+        low = self.optimizer._low_half(param) if _storage.is_split(group) else None
+        if weight.numel():  # a rank may have no piece of a parameter
+            part = self.parts[spread_of(param)]
+            is_first = states.is_new
+            piece = None if low is None else local(low)
+            part.rows.append(
+                row(weight, grad, arrays, half, number, states.step, is_first, piece, stream)
+            )
+            part.numbers.append(len(self.params))
         self.params.append(param)
         self.states.append(states)
-        self.given.append((given, given._version))
+        self.given.append((given, local(given)._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
-        half = None if shadow is None else shadow.half
-        return row(param, grad, states[:3], half, number, states.step, states.is_new)
+        self.lows.append(low)
+
+    def is_empty(self) -> bool:
+        """True if there is nothing to update and no other rank to answer."""
+        return not self.params and all(spread.mesh is None for spread in self.parts)
 
     def is_current(self) -> bool:
         """True if the gradients are still those that were found."""
         return all(
-            param.grad is grad and grad._version == version
+            param.grad is grad and local(grad)._version == version
             for param, (grad, version) in zip(self.params, self.given, strict=True)
         )
 
-    def measure(self, inverse: float) -> Measured:
-        if not self.params:
-            return Measured(0.0, 0, None)
-        sum_of_squares, infs, nans, first = self.native.measure(inverse)
-        bad = self.params[first] if first < len(self.params) else None
-        flags = (INF if infs else 0) | (NAN if nans else 0)
-        return Measured(math.sqrt(sum_of_squares), flags, bad)
+    def measure(self, inverse: float, group: ProcessGroup | None = None) -> Measured:
+        """Together with the ranks that hold the other pieces, and those of `group`."""
+        sums: dict[Spread, float] = {}
+        flags, bad = 0, len(self.params)
+        for spread, part in self.parts.items():
+            sums[spread], infs, nans, first = part.native.measure(inverse)
+            flags |= (INF if infs else 0) | (NAN if nans else 0)
+            if first < len(part.numbers):
+                bad = min(bad, part.numbers[first])
+        total, flags = agree(sums, flags, group)
+        first_bad = self.params[bad] if bad < len(self.params) else None
+        return Measured(math.sqrt(total), flags, first_bad, self.is_empty())
 
     def apply(self, multiplier: float, is_skipped: bool, zero_grad: bool) -> None:
-        self.native.apply(multiplier, is_skipped, zero_grad, seed=0)
+        for part in self.parts.values():
+            overflows, stalled, first = part.native.apply(multiplier, is_skipped, zero_grad)
+            first_stalled = self.params[part.numbers[first]] if stalled else None
+            self.optimizer._note(overflows, stalled, first_stalled)
         if zero_grad:
             self._clear_copies()
-        if not is_skipped:
+        if self.params and not is_skipped:
             self._finish()
 
     def _finish(self) -> None:
@@ -343,20 +456,43 @@ class _Plan:
         self.optimizer._count(self.params)
         # Autograd and other holders of copies must see that the values changed.
         torch.autograd.graph.increment_version(self.params)
+        pieces = [local(param) for param in self.params if is_dtensor(param)]
+        torch.autograd.graph.increment_version(pieces)
         halves = [shadow.half for shadow in self.shadows if shadow is not None]
         torch.autograd.graph.increment_version(halves)
         for param, shadow in zip(self.params, self.shadows, strict=True):
             if shadow is not None:
                 shadow.stamp(param)
+        for param, low in zip(self.params, self.lows, strict=True):
+            if low is not None:
+                self.optimizer.state[param][_storage.LOW] = low
+                self.optimizer._lows().stamp(param)
 
     def _clear_copies(self) -> None:
         for (given, _), grad in zip(self.given, self.grads, strict=True):
-            if given is not grad:
-                given.zero_()
+            if local(given) is not grad:
+                local(given).zero_()
 
 
-def _check(state: Tensor, param: Tensor) -> None:
-    if state.shape != param.shape:
-        raise MpoptError(f"a state of shape {tuple(state.shape)} does not fit its parameter")
-    if state.stride() != param.stride():
-        raise MpoptError("a state lies in another order than its parameter")
+def _state_array(state: Tensor | None, param: Tensor) -> Tensor | None:
+    """The piece of a state that belongs to this rank's piece of its parameter."""
+    if state is None:
+        return None
+    if not lie_together(state, param):
+        raise MpoptError(
+            f"a state of class {type(state).__name__} for a parameter of class"
+            f" {type(param).__name__}, or placed otherwise; load it with"
+            " torch.distributed.checkpoint.state_dict.set_state_dict"
+        )
+    array, weight = local(state), local(param)
+    if array.shape != weight.shape:
+        raise MpoptError(
+            f"a state of shape {tuple(array.shape)} does not fit its parameter of shape"
+            f" {tuple(weight.shape)}"
+        )
+    if array.stride() != weight.stride():
+        raise MpoptError(
+            f"a state of shape {tuple(array.shape)} lies in another order than its parameter:"
+            f" strides {array.stride()}, not {weight.stride()}"
+        )
+    return array

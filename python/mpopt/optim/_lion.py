@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from ._fused import Fused, States
+from ._storage import state_dtype, takes_options
 
 
 class Lion(Fused):
     """p = p * (1 - lr * weight_decay) - lr * sign(beta1 * m + (1 - beta1) * g).
 
-    A weight whose direction is 0 does not move.
+    A weight whose direction is 0 does not move. Further options: see `Fused`.
 
     Raises:
         ValueError: a figure out of range, as in torch.optim.Adam.
@@ -23,6 +24,7 @@ class Lion(Fused):
     algorithm = "lion"
     is_decoupled = True
 
+    @takes_options
     def __init__(
         self,
         params: Iterable[Any],
@@ -32,6 +34,8 @@ class Lion(Fused):
         *,
         maximize: bool = False,
     ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if not lr >= 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         for index, beta in enumerate(betas):
@@ -44,7 +48,10 @@ class Lion(Fused):
 
     def _states(self, param: Tensor, group: dict[str, Any]) -> States:
         mean = self.state[param].get("exp_avg")
-        return States(torch.zeros_like(param) if mean is None else mean, is_new=mean is None)
+        is_new = mean is None
+        if is_new:
+            mean = torch.zeros_like(param, dtype=state_dtype(param, group))
+        return States(mean, step=self._next_step(param), is_new=is_new)
 
     def _keep(self, param: Tensor, states: States) -> None:
         self.state[param]["exp_avg"] = states.first

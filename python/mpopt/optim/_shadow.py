@@ -17,6 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..errors import MpoptError
 from ._arrays import HALF, is_dense, is_plain
+from ._distributed import local
 
 if TYPE_CHECKING:
     from ._fused import Fused
@@ -41,21 +42,34 @@ def any_owner() -> bool:
 
 
 @dataclass
-class Shadow:
-    """The half copy of one parameter, and when it was written."""
+class Stamp:
+    """What a parameter was when something that follows from it was written."""
 
-    half: Tensor
     version: int = -1
     address: int = 0
 
     def is_current(self, param: Tensor) -> bool:
-        """True if nothing has changed `param` since the copy was written, as far as PyTorch
-        counts."""
-        return self.version == param._version and self.address == param.data_ptr()
+        """True if nothing has changed `param` since, as far as PyTorch counts."""
+        return (self.version, self.address) == _now(param)
 
     def stamp(self, param: Tensor) -> None:
-        """Record that the copy is written."""
-        self.version, self.address = param._version, param.data_ptr()
+        """Record that it is written."""
+        self.version, self.address = _now(param)
+
+
+def _now(param: Tensor) -> tuple[int, int]:
+    """What moves when `param` changes. A DTensor counts writes to itself, its piece those that
+    go past it."""
+    piece = local(param)
+    version = param._version + (0 if piece is param else piece._version)
+    return version, piece.data_ptr()
+
+
+@dataclass(kw_only=True)
+class Shadow(Stamp):
+    """The half copy of one parameter, and when it was written."""
+
+    half: Tensor
 
     def refresh(self, param: Tensor) -> None:
         """Cast the whole parameter again."""
@@ -68,7 +82,9 @@ def why_no_copy(param: Tensor, dtype: torch.dtype) -> str:
     """Why a parameter has no half copy in `dtype`; "" if it can have one."""
     if dtype not in HALF:
         return f"a half copy is of float16 or bfloat16, not {dtype}"
-    if not is_plain(param) or param.dtype is not torch.float32 or not is_dense(param):
+    if not is_plain(param):
+        return f"a half copy is of a whole parameter, not of a {type(param).__name__}"
+    if param.dtype is not torch.float32 or not is_dense(param):
         return f"a half copy needs a dense parameter of float32, not {param.dtype}"
     return ""
 
@@ -78,6 +94,6 @@ def make_shadow(param: Tensor, dtype: torch.dtype) -> Shadow:
     reason = why_no_copy(param, dtype)
     if reason:
         raise MpoptError(reason)
-    shadow = Shadow(torch.empty_like(param, dtype=dtype, requires_grad=False))
+    shadow = Shadow(half=torch.empty_like(param, dtype=dtype, requires_grad=False))
     shadow.refresh(param)
     return shadow

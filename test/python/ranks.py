@@ -1,0 +1,96 @@
+"""A few processes that run the cases of `distributed_cases` together, over gloo."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import tempfile
+import traceback
+from datetime import timedelta
+
+SECONDS = 120
+"""For one case, compilation included; a rank that waits for one that failed gives up earlier."""
+
+
+def serve(rank, count, store, pipe):
+    """Run what the parent asks for until it closes the pipe; answer with what went wrong."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{store}",
+        rank=rank,
+        world_size=count,
+        timeout=timedelta(seconds=SECONDS / 2),
+    )
+    cases = importlib.import_module("distributed_cases")
+    while True:
+        try:
+            name, args = pipe.recv()
+        except EOFError:
+            break
+        try:
+            cases.start()
+            getattr(cases, name)(*args)
+            pipe.send("")
+        except BaseException:
+            pipe.send(traceback.format_exc())
+            break  # the others are no longer in step with this one
+    dist.destroy_process_group()
+
+
+class Ranks:
+    """`count` processes, started at the first case and again after one that failed."""
+
+    def __init__(self, count):
+        self.count = count
+        self.processes = []
+        self.pipes = []
+
+    def run(self, name, *args):
+        """Run a case on all ranks; raise AssertionError with each rank's traceback."""
+        if not self.processes:
+            self._start()
+        for pipe in self.pipes:
+            pipe.send((name, args))
+        wrong = {rank: self._answer(pipe) for rank, pipe in enumerate(self.pipes)}
+        wrong = {rank: text for rank, text in wrong.items() if text}
+        if wrong:
+            self.stop()
+            texts = [f"--- rank {rank} of {self.count}\n{text}" for rank, text in wrong.items()]
+            raise AssertionError(f"{name}{args}\n" + "\n".join(texts))
+
+    def _start(self):
+        context = multiprocessing.get_context("spawn")
+        store = os.path.join(tempfile.mkdtemp(prefix="mpopt-ranks-"), "store")
+        for rank in range(self.count):
+            here, there = context.Pipe()
+            args = (rank, self.count, store, there)
+            process = context.Process(target=serve, args=args, daemon=True)
+            process.start()
+            there.close()
+            self.processes.append(process)
+            self.pipes.append(here)
+
+    def _answer(self, pipe):
+        if not pipe.poll(SECONDS):
+            return f"no answer within {SECONDS} s"
+        try:
+            return pipe.recv()
+        except EOFError:
+            return "the process ended"
+
+    def stop(self):
+        """End the processes."""
+        for pipe in self.pipes:
+            pipe.close()
+        for process in self.processes:
+            process.join(5)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self.processes, self.pipes = [], []
