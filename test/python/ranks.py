@@ -81,7 +81,7 @@ class Ranks:
             return f"no answer within {SECONDS} s"
         try:
             return pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return "the process ended"
 
     def stop(self):

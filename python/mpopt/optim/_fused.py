@@ -30,6 +30,7 @@ from ._distributed import (
     is_dtensor,
     lie_together,
     local,
+    settle,
     spread_of,
     spreads_of,
 )
@@ -315,6 +316,7 @@ class _Plan:
         self.grads: list[Tensor] = []
         """What is read: the pieces on this rank, in the order of the parameters' elements."""
         self.shadows: list[Shadow | None] = []
+        settle(optimizer._params())
         self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
         for number, group in enumerate(optimizer.param_groups):
             for param in group["params"]:
