@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 
 import mpopt
 import pytest
@@ -169,15 +170,17 @@ def trains_as_one_process(kind, name, clip):
     assert losses[-1] < losses[0]
 
 
+COLUMNS_AND_ROWS = {
+    "first": ColwiseParallel(output_layouts=Replicate()),
+    "second": RowwiseParallel(input_layouts=Replicate()),
+}
+
+
 def tensor_parallel(clip):
     """All ranks see the same batches; some weights are pieces and some are not."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     model = make()
-    plan = {
-        "first": ColwiseParallel(output_layouts=Replicate()),
-        "second": RowwiseParallel(input_layouts=Replicate()),
-    }
-    parallelize_module(model, mesh, plan)
+    parallelize_module(model, mesh, COLUMNS_AND_ROWS)
     alone = make()
     results = []
     for each in (model, alone):
@@ -282,7 +285,7 @@ BOUND_BF16 = {"rtol": 2e-2, "atol": 2e-3}
 """A sum in another order may round a half weight otherwise."""
 
 
-def both_backends(make_step, kind):
+def both_backends(make_step, kind, same_batches=False):
     """Losses and weights are those of the same step compiled by stock Inductor."""
     results = []
     for backend in ("mpopt", "inductor"):
@@ -291,7 +294,8 @@ def both_backends(make_step, kind):
         model, step = make_step(backend)
         optimizer = tuned(model, half_gradients=kind == "ddp" and backend == "mpopt")
         scaler = mpopt.GradScaler("cpu", **FIGURES)
-        losses = train(step, optimizer, scaler, casts=kind != "policy")
+        run = train_alone if same_batches else train
+        losses = run(step, optimizer, scaler, casts=kind != "policy")
         results.append((losses, weights(model)))
         assert mpopt.counters["fallbacks"] == 0
         if backend == "mpopt":
@@ -331,6 +335,19 @@ def compiled_in_fsdp(kind):
         return model, torch.compile(fully_shard(model, **options), backend=backend)
 
     counted = both_backends(make_step, kind)
+    assert counted["half_weights"] == 0
+    assert "stock_graphs" not in counted
+
+
+def compiled_tensor_parallel():
+    """Weights that come in as DTensor have no half copies."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+
+    def make_step(backend):
+        model = parallelize_module(make(), mesh, COLUMNS_AND_ROWS)
+        return model, torch.compile(model, backend=backend)
+
+    counted = both_backends(make_step, "tp", same_batches=True)
     assert counted["half_weights"] == 0
     assert "stock_graphs" not in counted
 
@@ -466,6 +483,8 @@ def group_and_pieces_are_one_reduction():
     set_gradients(params, 8.0)
     scaler.step(optimizer, clip=0.1)
     assert mpopt.counters["update_reductions"] == 1
+    scaler.update()
+    assert pickle.loads(pickle.dumps(scaler)).process_group is None
 
 
 # ---- the update of pieces
@@ -603,6 +622,21 @@ def replicas_measure_in_one_reduction():
     torch.testing.assert_close(measured.norm, squares**0.5, rtol=1e-7, atol=0)
     assert_all_ranks_have(measured.norm)
     assert mpopt.counters["update_reductions"] == 1
+
+
+def update_is_seen():
+    """By autograd and others that look at version counters."""
+    params = placed_weights()
+    optimizer = optimizer_of("ours", params)
+    product = (params[1] * params[1]).sum()
+    set_gradients(params, 1.0)
+    before = [(p._version, p._local_tensor._version) for p in params]
+    optimizer.step()
+    for param, (outer, inner) in zip(params, before):
+        assert param._version > outer
+        assert param._local_tensor._version > inner
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
 
 
 def first_bad_is_of_this_rank():

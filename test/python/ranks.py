@@ -32,15 +32,14 @@ def serve(rank, count, store, pipe):
         try:
             name, args = pipe.recv()
         except EOFError:
-            break
+            os._exit(0)  # the store and the other ranks may be gone already
         try:
             cases.start()
             getattr(cases, name)(*args)
             pipe.send("")
         except BaseException:
             pipe.send(traceback.format_exc())
-            break  # the others are no longer in step with this one
-    dist.destroy_process_group()
+            os._exit(1)  # the others are no longer in step with this one
 
 
 class Ranks:
@@ -50,6 +49,7 @@ class Ranks:
         self.count = count
         self.processes = []
         self.pipes = []
+        self.folder = None
 
     def run(self, name, *args):
         """Run a case on all ranks; raise AssertionError with each rank's traceback."""
@@ -66,7 +66,8 @@ class Ranks:
 
     def _start(self):
         context = multiprocessing.get_context("spawn")
-        store = os.path.join(tempfile.mkdtemp(prefix="mpopt-ranks-"), "store")
+        self.folder = tempfile.TemporaryDirectory(prefix="mpopt-ranks-")
+        store = os.path.join(self.folder.name, "store")
         for rank in range(self.count):
             here, there = context.Pipe()
             args = (rank, self.count, store, there)
@@ -93,4 +94,6 @@ class Ranks:
             if process.is_alive():
                 process.kill()
                 process.join()
-        self.processes, self.pipes = [], []
+        if self.folder:
+            self.folder.cleanup()
+        self.processes, self.pipes, self.folder = [], [], None

@@ -69,6 +69,11 @@ def test_compiled_blocks_in_fsdp(two, kind):
     two.run("compiled_in_fsdp", kind)
 
 
+@pytest.mark.slow
+def test_compiled_tensor_parallel(two):
+    two.run("compiled_tensor_parallel")
+
+
 def test_copies_made_before_the_broadcast_of_ddp(two):
     two.run("stale_copies_are_cast_again")
 
@@ -133,6 +138,7 @@ def test_norm_over_meshes_of_four(four, case):
 @pytest.mark.parametrize(
     "case",
     [
+        "update_is_seen",
         "first_bad_is_of_this_rank",
         "gradient_placed_otherwise",
         "gradient_on_another_mesh",

@@ -35,8 +35,13 @@ class Spread(NamedTuple):
 WHOLE = Spread()
 
 
+PLAIN = frozenset((Tensor, torch.nn.Parameter))
+
+
 def is_dtensor(tensor: Tensor) -> bool:
     """True if `tensor` is a DTensor."""
+    if type(tensor) in PLAIN:
+        return False
     module = sys.modules.get("torch.distributed.tensor")  # while it is not loaded there are none
     return module is not None and isinstance(tensor, module.DTensor)
 
@@ -68,7 +73,7 @@ def settle(params: Iterable[Tensor]) -> None:
 
     Under sequence parallelism every rank has a summand of the gradient of a norm's weight.
     """
-    for param in params:
+    for param in filter(is_dtensor, params):
         grad: Any = param.grad
         if grad is None or lie_together(param, grad) or why_misplaced(param, grad):
             continue
@@ -101,8 +106,8 @@ def spread_of(param: Tensor) -> Spread:
 
 
 def spreads_of(params: Iterable[Tensor]) -> list[Spread]:
-    """The different ones, in the order of the parameters."""
-    return list(dict.fromkeys(map(spread_of, params)))
+    """The different ones, in the order of the parameters, after `WHOLE`."""
+    return [WHOLE, *dict.fromkeys(spread_of(param) for param in params if is_dtensor(param))]
 
 
 def stand_ins(params: Iterable[Tensor]) -> list[Tensor]:

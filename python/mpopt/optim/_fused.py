@@ -311,10 +311,10 @@ class _Plan:
         self.optimizer = optimizer
         self.params: list[Tensor] = []
         self.states: list[States] = []
-        self.given: list[tuple[Tensor, int]] = []
-        """Gradients as they were found, with the version counters of their memory."""
+        self.given: list[tuple[Tensor, Tensor, int]] = []
+        """Gradients as they were found, their pieces on this rank and the counters of these."""
         self.grads: list[Tensor] = []
-        """What is read: the pieces on this rank, in the order of the parameters' elements."""
+        """The pieces in the order of the parameters' elements."""
         self.shadows: list[Shadow | None] = []
         settle(optimizer._params())
         self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
@@ -327,10 +327,10 @@ class _Plan:
             part.native = _native.update(part.rows, figures)
 
     def _add(self, param: Tensor, given: Tensor, group: dict[str, Any], number: int) -> None:
-        weight = local(param)
+        weight, piece = local(param), local(given)
         states = self.optimizer._states(param, group)
-        arrays = [_state_array(state, param) for state in states[:3]]
-        grad = aligned(local(given), weight)
+        arrays = [_state_array(state, param, weight) for state in states[:3]]
+        grad = aligned(piece, weight)
         shadow = self.optimizer._shadows().get(param)
         half = None if shadow is None else shadow.half
         if weight.numel():  # a rank may have no piece of a parameter
@@ -340,7 +340,7 @@ class _Plan:
             part.numbers.append(len(self.params))
         self.params.append(param)
         self.states.append(states)
-        self.given.append((given, local(given)._version))
+        self.given.append((given, piece, piece._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
 
@@ -351,8 +351,8 @@ class _Plan:
     def is_current(self) -> bool:
         """True if the gradients are still those that were found."""
         return all(
-            param.grad is grad and local(grad)._version == version
-            for param, (grad, version) in zip(self.params, self.given, strict=True)
+            param.grad is grad and piece._version == version
+            for param, (grad, piece, version) in zip(self.params, self.given, strict=True)
         )
 
     def measure(self, inverse: float, group: ProcessGroup | None = None) -> Measured:
@@ -392,22 +392,23 @@ class _Plan:
                 shadow.stamp(param)
 
     def _clear_copies(self) -> None:
-        for (given, _), grad in zip(self.given, self.grads, strict=True):
-            if local(given) is not grad:
-                local(given).zero_()
+        for (_, piece, _), grad in zip(self.given, self.grads, strict=True):
+            if piece is not grad:
+                piece.zero_()
 
 
-def _state_array(state: Tensor | None, param: Tensor) -> Tensor | None:
-    """The piece of a state that belongs to this rank's piece of its parameter."""
+def _state_array(state: Tensor | None, param: Tensor, weight: Tensor) -> Tensor | None:
+    """The piece of a state that belongs to `weight`, this rank's piece of `param`."""
     if state is None:
         return None
-    if not lie_together(state, param):
+    array = local(state)
+    is_whole = array is state and weight is param
+    if not is_whole and not lie_together(state, param):
         raise MpoptError(
             f"a state of class {type(state).__name__} for a parameter of class"
             f" {type(param).__name__}, or placed otherwise; load it with"
             " torch.distributed.checkpoint.state_dict.set_state_dict"
         )
-    array, weight = local(state), local(param)
     if array.shape != weight.shape:
         raise MpoptError(f"a state of shape {tuple(array.shape)} does not fit its parameter")
     if array.stride() != weight.stride():
