@@ -222,6 +222,31 @@ def sequence_parallel(unscales, whose):
     assert mpopt.counters["gradients_moved"] == 2 * STEPS
 
 
+def sharded_and_tensor_parallel(clip):
+    """Pieces along one dimension of the mesh for speed, along the other for memory."""
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "tensor"))
+    results = []
+    for is_alone in (False, True):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+        if not is_alone:
+            plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+            parallelize_module(model, mesh["tensor"], plan)
+            fully_shard(model, mesh=mesh["data"])
+        optimizer = optim.AdamW(model.parameters(), lr=0.01)
+        scaler = mpopt.GradScaler("cpu", **FIGURES)
+        mine = [0, 1] if is_alone else [mesh["data"].get_local_rank()]
+        for number in range(STEPS):
+            for rank in mine:
+                loss = model(batch(number, rank)).square().mean()
+                scaler.scale(loss / len(mine)).backward()
+            scaler.step(optimizer, **({"clip": clip} if clip else {}))
+            scaler.update()
+            optimizer.zero_grad()
+        results.append(weights(model))
+    assert_same(*results, rtol=1e-4, atol=1e-6)
+
+
 # ---- the backend
 
 
@@ -533,6 +558,59 @@ def update_is_torchs(name, scales):
             if isinstance(value, DTensor):
                 assert found.placements == value.placements
                 assert found.device_mesh == value.device_mesh
+
+
+def ragged_weights():
+    """Pieces of different sizes, also along the second dimension; a bf16 weight."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    params = []
+    for shape, dim, dtype in (
+        ((5, 3), 0, torch.float32),
+        ((7, 9), 1, torch.float32),
+        ((3,), 0, torch.bfloat16),
+        ((1, 2), 0, torch.float32),
+    ):
+        value = torch.randn(shape, generator=torch.Generator().manual_seed(len(params)))
+        params.append(nn.Parameter(distribute_tensor(value.to(dtype), mesh, [Shard(dim)])))
+    return params
+
+
+def set_ragged(params, pieces, seed):
+    """Half gradients, and one whose elements lie in another order."""
+    for number, (param, piece) in enumerate(zip(params, pieces)):
+        generator = torch.Generator().manual_seed(10 * seed + number)
+        value = torch.randn(param.shape, generator=generator)
+        placed = distribute_tensor(value, param.device_mesh, param.placements).to_local()
+        if number == 0:
+            placed, param.grad_dtype, piece.grad_dtype = placed.bfloat16(), *[torch.bfloat16] * 2
+        elif number == 1:
+            placed = placed.t().contiguous().t()
+        else:
+            placed = placed.to(param.dtype)
+        where = {"shape": param.shape, "stride": param.stride()}
+        param.grad = DTensor.from_local(placed, param.device_mesh, param.placements, **where)
+        piece.grad = placed.clone()
+
+
+def update_is_that_of_pieces(name):
+    """Bit for bit the update of each rank's pieces as parameters of their own."""
+    make_optimizer = {
+        "lion": lambda params: optim.Lion(params, lr=0.01, weight_decay=0.1),
+        **{n: lambda params, n=n: optimizer_of("ours", params, n) for n in OPTIMIZERS},
+    }[name]
+    params = ragged_weights()
+    pieces = [nn.Parameter(p.to_local().detach().clone()) for p in params]
+    first, second = make_optimizer(params), make_optimizer(pieces)
+    for number in range(3):
+        set_ragged(params, pieces, number)
+        first.step(zero_grad=True)
+        second.step(zero_grad=True)
+        assert all(not local(p.grad).any() for p in params)
+    for param, piece in zip(params, pieces):
+        assert torch.equal(local(param), piece)
+        for key, value in second.state[piece].items():
+            assert torch.equal(local(first.state[param][key]), value), key
+    assert params[0].shape == (5, 3), "the whole one"
 
 
 def clip_is_torchs(extra):

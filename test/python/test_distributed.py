@@ -46,6 +46,12 @@ def test_four_ranks_train_as_one_process(four, kind, name, clip):
     four.run("trains_as_one_process", kind, name, clip)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+def test_fsdp_and_tensor_parallel_together(four, clip):
+    four.run("sharded_and_tensor_parallel", clip)
+
+
 # ---- the backend
 
 
@@ -122,6 +128,11 @@ def test_process_group_of_the_mesh_costs_nothing(two):
 @pytest.mark.parametrize("name", ["adam", "adamw", "sgd"])
 def test_update_of_pieces_has_the_bits_of_torch(two, name, scales):
     two.run("update_is_torchs", name, scales)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "lion"])
+def test_update_of_ragged_pieces_has_the_bits_of_each(two, name):
+    two.run("update_is_that_of_pieces", name)
 
 
 @pytest.mark.parametrize("extra", [False, True])
