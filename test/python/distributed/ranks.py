@@ -1,4 +1,4 @@
-"""A few processes that run the cases of `distributed_cases` together, over gloo."""
+"""A few processes that run cases of this package together, over gloo."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ def serve(rank, count, store, pipe):
         world_size=count,
         timeout=timedelta(seconds=SECONDS / 2),
     )
-    cases = importlib.import_module("distributed_cases")
+    common = importlib.import_module("distributed.common")
     while True:
         try:
             name, args = pipe.recv()
         except EOFError:
             os._exit(0)  # the store and the other ranks may be gone already
         try:
-            cases.start()
-            getattr(cases, name)(*args)
+            common.start()
+            module, _, function = name.partition(".")
+            getattr(importlib.import_module(f"distributed.{module}"), function)(*args)
             pipe.send("")
         except BaseException:
             pipe.send(traceback.format_exc())
@@ -52,7 +53,7 @@ class Ranks:
         self.folder = None
 
     def run(self, name, *args):
-        """Run a case on all ranks; raise AssertionError with each rank's traceback."""
+        """Run "module.function" on all ranks; raise AssertionError with their tracebacks."""
         if not self.processes:
             self._start()
         for pipe in self.pipes:
