@@ -119,6 +119,11 @@ def test_process_group_shares_flags(two, whose, unscales):
         two.run("agreement.group_shares_flags", whose, unscales, shares)
 
 
+@pytest.mark.parametrize("unscales", [False, True])
+def test_all_skip_when_pytorchs_update_runs_instead(two, unscales):
+    two.run("agreement.fallback_agrees", unscales)
+
+
 def test_process_group_of_the_mesh_costs_nothing(two):
     two.run("agreement.group_and_pieces_are_one_reduction")
 

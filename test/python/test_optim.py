@@ -501,3 +501,13 @@ def test_native_update_checks_what_it_gets():
 def test_signature_is_that_of_torch():
     ours = inspect.signature(optim.AdamW.__init__)
     assert ours == inspect.signature(torch.optim.AdamW.__init__)
+
+
+@pytest.mark.parametrize("ours", [optim.Adam, optim.SGD, optim.Lion])
+def test_parameter_without_elements(ours):
+    parameters = params(shapes=[(0, 4), (16,)])
+    optimizer = ours(parameters, lr=0.1)
+    before = parameters[1].detach().clone()
+    train(optimizer, parameters, clip=1.0)
+    assert not torch.equal(parameters[1], before)
+    assert parameters[0].shape == (0, 4)

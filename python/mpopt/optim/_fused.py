@@ -86,7 +86,8 @@ class Fused(torch.optim.Optimizer):
     half_gradients = False
     """Under the backend, leave the gradient of a half weight in the type that backward made,
     where this PyTorch has `Tensor.grad_dtype`. A second backward before the step widens it to
-    float32 and adds there."""
+    float32 and adds there. Without effect under DistributedDataParallel, which reduces in
+    the parameters' type."""
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As PyTorch's; the parameters are this optimizer's from now on."""
@@ -121,7 +122,8 @@ class Fused(torch.optim.Optimizer):
         """Update all parameters that have a gradient; return what `closure` returns.
 
         `clip`: the largest norm of all gradients together, as `clip_grad_norm_`; 0 for
-        none. `zero_grad`: store zeros in the gradients, also in a skipped step.
+        none. `zero_grad`: store zeros in the gradients, also in a skipped step. With `clip`, all
+        ranks that hold pieces of the parameters (DTensor) call this together.
 
         Raises:
             ValueError: `clip` is negative.
@@ -251,9 +253,10 @@ class Fused(torch.optim.Optimizer):
             log.warn(f"{text}; PyTorch's update runs instead")
         self._unscale_and_clip(clip)
         if self._given("found_inf", 0.0) == 0:
-            saved = {k: self.__dict__.pop(k, None) for k in ("grad_scale", "found_inf")}
+            names = {"grad_scale", "found_inf"} & self.__dict__.keys()  # None, once unscaled
+            saved = {name: self.__dict__.pop(name) for name in names}
             self._torch_step()
-            self.__dict__.update({k: v for k, v in saved.items() if v is not None})
+            self.__dict__.update(saved)
         else:
             self.skipped_steps = self.skipped_steps + 1
         if zero_grad:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 import mpopt
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
 
 from distributed.common import (
     BAD,
@@ -122,3 +125,32 @@ def flags_over_two_meshes(whose, unscales):
             scaler.step(optimizer)
             scaler.update()
             assert scaler.get_scale() == 4.0, (number, rank)
+
+
+def fallback_agrees(unscales):
+    """What PyTorch's update does in place of ours (here in fp64) is skipped by all, too."""
+    os.environ["MPOPT_STRICT"] = "0"
+    try:
+        mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+        value = torch.ones(4, 2, dtype=torch.float64)
+        param = nn.Parameter(distribute_tensor(value, mesh, [Shard(0)]))
+        optimizer = optimizer_of("ours", [param], "sgd")
+        scaler = mpopt.GradScaler("cpu", **FIGURES)
+        for bad in (True, False):
+            scaler.scale(torch.zeros(()))
+            param.grad = distribute_tensor(8.0 * value, mesh, [Shard(0)])
+            if bad:
+                poison(param, BAD["inf"], 0)
+            if unscales:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer, clip=0.5)
+            scaler.update()
+            assert scaler.get_scale() == 4.0
+            assert torch.equal(whole(param), value) == bad
+        assert mpopt.counters["fallbacks.update"] == 2
+        assert optimizer.skipped_steps == 1
+        # The norm of all is 0.5; momentum 0.9 as of Nesterov, at lr 0.1.
+        moved = 0.1 * 1.9 * 0.5 / 8**0.5
+        torch.testing.assert_close(whole(param), value - moved, rtol=1e-6, atol=0.0)
+    finally:
+        os.environ["MPOPT_STRICT"] = "1"
