@@ -76,6 +76,14 @@ def test_compiled_blocks_in_fsdp(two, kind):
 
 
 @pytest.mark.slow
+def test_four_ranks_and_the_backend(four):
+    for is_outside in (False, True):
+        four.run("backend.compiled_with_ddp", is_outside, True)
+    for kind in ("autocast", "policy"):
+        four.run("backend.compiled_in_fsdp", kind)
+
+
+@pytest.mark.slow
 def test_compiled_tensor_parallel(two):
     two.run("backend.compiled_tensor_parallel")
 

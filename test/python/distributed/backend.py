@@ -88,7 +88,8 @@ def compiled_with_ddp(is_outside, half_gradients):
 
 
 def both_backends(make_step, kind, same_batches=False):
-    """Losses and weights are those of the same step compiled by stock Inductor."""
+    """Losses and weights are those of the same step compiled by stock Inductor; what the
+    backend counted, and the losses."""
     results = []
     for backend in ("mpopt", "inductor"):
         torch._dynamo.reset()
@@ -107,7 +108,7 @@ def both_backends(make_step, kind, same_batches=False):
     assert_same(mine, theirs)
     assert_all_ranks_have(losses)
     assert losses[-1] < losses[0]
-    return counted
+    return counted, losses
 
 
 def split_by_ddp():
@@ -136,9 +137,14 @@ def compiled_in_fsdp(kind):
             fully_shard(block, **options)
         return model, torch.compile(fully_shard(model, **options), backend=backend)
 
-    counted = both_backends(make_step, kind)
+    counted, losses = both_backends(make_step, kind)
     assert counted["half_weights"] == 0
     assert "stock_graphs" not in counted
+    if kind == "autocast":
+        alone = make()
+        step = torch.compile(alone, backend="mpopt", options={"half_weights": False})
+        expected = train_alone(step, tuned(alone), mpopt.GradScaler("cpu", **FIGURES), casts=True)
+        torch.testing.assert_close(losses, expected, rtol=1e-3, atol=0.0)
 
 
 def compiled_tensor_parallel():
@@ -149,7 +155,7 @@ def compiled_tensor_parallel():
         model = parallelize_module(make(), mesh, COLUMNS_AND_ROWS)
         return model, torch.compile(model, backend=backend)
 
-    counted = both_backends(make_step, "tp", same_batches=True)
+    counted, _ = both_backends(make_step, "tp", same_batches=True)
     assert counted["half_weights"] == 0
     assert "stock_graphs" not in counted
 
