@@ -267,6 +267,14 @@ def _is_constant(arg: Any) -> bool:
     return arg is None or type(arg) in (int, bool, torch.dtype)
 
 
+def is_object(value: Any) -> bool:
+    """True for what stands for an object of a class of its own, such as a device mesh, in a
+    traced graph."""
+    from torch._library.fake_class_registry import FakeScriptObject
+
+    return isinstance(value, torch.ScriptObject | FakeScriptObject)
+
+
 def trace(
     function: Callable[..., Any], values: Sequence[Any], table: Mapping[Any, Any], mode: Any
 ) -> fx.GraphModule:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from . import _torch
 from .errors import UnsupportedError
 
 DTYPES: dict[torch.dtype, str] = {
@@ -69,7 +70,8 @@ def _ranked(dtype: torch.dtype, shape: torch.Size) -> str:
 
 
 def type_text(value: Any) -> str:
-    """MLIR type of a traced value: a tensor, a symbolic number, or nothing."""
+    """MLIR type of a traced value: a tensor, a symbolic number, or nothing. An object such as a
+    device mesh is nothing that a pass looks at."""
     if isinstance(value, torch.Tensor):
         if _layout_of(value) is not torch.strided:
             raise UnsupportedError(f"a tensor of layout {value.layout}")
@@ -87,7 +89,7 @@ def type_text(value: Any) -> str:
         return "index"
     if isinstance(value, float | torch.SymFloat):
         return "f64"
-    if value is None:
+    if value is None or _torch.is_object(value):
         return "none"
     raise UnsupportedError(f"a value of type {type(value).__name__}")
 

@@ -191,7 +191,10 @@ def feed(compiled: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
 def half_of(param: Tensor, dtype: torch.dtype) -> Tensor:
     """The current half weight, through which gradients reach `param`."""
     from .optim import _shadow
+    from .optim._arrays import is_plain
 
+    if not is_plain(param):  # Dynamo tries a graph that it splits for DDP on fake tensors
+        return param.to(dtype)
     optimizer = _shadow.owner_of(param)
     if optimizer is None or not optimizer.can_copy(param, dtype):
         log.counters["half_weights_cast"] += 1

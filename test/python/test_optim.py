@@ -506,3 +506,13 @@ def test_signature_is_that_of_torch():
         assert mine[: len(stock)] == stock
         further = [parameter.name for parameter in mine[len(stock) :]]
         assert further == ["master", "rounding", "seed", "state_dtype"]
+
+
+@pytest.mark.parametrize("ours", [optim.Adam, optim.SGD, optim.Lion])
+def test_parameter_without_elements(ours):
+    parameters = params(shapes=[(0, 4), (16,)])
+    optimizer = ours(parameters, lr=0.1)
+    before = parameters[1].detach().clone()
+    train(optimizer, parameters, clip=1.0)
+    assert not torch.equal(parameters[1], before)
+    assert parameters[0].shape == (0, 4)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._distributed import local, why_misplaced
+from ._distributed import PLAIN, local, why_misplaced
 
 FORMATS = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
@@ -22,7 +22,7 @@ _NUMBERS = {**{dtype: (name, 1) for dtype, name in FORMATS.items()}, torch.compl
 
 def is_plain(tensor: Tensor) -> bool:
     """True if `tensor` is memory itself and no wrapper around others, such as DTensor."""
-    return type(tensor) in (Tensor, torch.nn.Parameter)
+    return type(tensor) in PLAIN
 
 
 def is_dense(tensor: Tensor) -> bool:
@@ -43,6 +43,8 @@ def why_unsupported(param: Tensor) -> str:
     grad = param.grad
     if grad is None:
         return ""
+    if is_plain(param) and is_plain(grad):
+        return _why_unsupported(param, grad)
     return why_misplaced(param, grad) or _why_unsupported(local(param), local(grad))
 
 

@@ -35,8 +35,13 @@ class Spread(NamedTuple):
 WHOLE = Spread()
 
 
+PLAIN = frozenset((Tensor, torch.nn.Parameter))
+
+
 def is_dtensor(tensor: Tensor) -> bool:
     """True if `tensor` is a DTensor."""
+    if type(tensor) in PLAIN:
+        return False
     module = sys.modules.get("torch.distributed.tensor")  # while it is not loaded there are none
     return module is not None and isinstance(tensor, module.DTensor)
 
@@ -51,14 +56,30 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def why_misplaced(param: Tensor, grad: Tensor) -> str:
-    """Why pieces of a parameter and its gradient do not lie together; "" if they do."""
+    """Why pieces of a gradient cannot be brought to those of its parameter; "" if they can."""
     if not is_dtensor(param) and not is_dtensor(grad):
         return ""
-    if not lie_together(param, grad):
-        return f"a gradient of {_placed(grad)} for a parameter of {_placed(param)}"
-    if any(placement.is_partial() for placement in param.placements):  # type: ignore[attr-defined]
-        return f"a parameter of {_placed(param)}"
+    if not (is_dtensor(param) and is_dtensor(grad)):
+        return f"a gradient of class {type(grad).__name__} for a {type(param).__name__}"
+    if _placement(param)[0] != _placement(grad)[0]:
+        return "a gradient on another device mesh than its parameter"
+    if any(placement.is_partial() for placement in _placement(param)[1]):
+        return f"a parameter placed as {_placement(param)[1]}"
     return ""
+
+
+def settle(params: Iterable[Tensor]) -> None:
+    """Bring each gradient to where its parameter lies; the ranks exchange what is missing.
+
+    Under sequence parallelism every rank has a summand of the gradient of a norm's weight.
+    """
+    for param in filter(is_dtensor, params):
+        grad: Any = param.grad
+        if grad is None or lie_together(param, grad) or why_misplaced(param, grad):
+            continue
+        log.counters["gradients_moved"] += 1
+        with torch.no_grad():
+            param.grad = grad.redistribute(placements=_placement(param)[1])
 
 
 def lie_together(one: Tensor, other: Tensor) -> bool:
@@ -70,12 +91,6 @@ def lie_together(one: Tensor, other: Tensor) -> bool:
 
 def _placement(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     return tensor.device_mesh, tuple(tensor.placements)
-
-
-def _placed(tensor: Tensor) -> str:
-    """Class and placement, for messages."""
-    where = f" placed as {_placement(tensor)[1]}" if is_dtensor(tensor) else ""
-    return f"class {type(tensor).__name__}{where}"
 
 
 def spread_of(param: Tensor) -> Spread:
@@ -91,13 +106,15 @@ def spread_of(param: Tensor) -> Spread:
 
 
 def spreads_of(params: Iterable[Tensor]) -> list[Spread]:
-    """The different ones, in the order of the parameters."""
-    return list(dict.fromkeys(map(spread_of, params)))
+    """The different ones, in the order of the parameters, after `WHOLE`."""
+    return [WHOLE, *dict.fromkeys(spread_of(param) for param in params if is_dtensor(param))]
 
 
 def stand_ins(params: Iterable[Tensor]) -> list[Tensor]:
     """Leaves without use but for their gradients, which are the pieces of those of `params`,
     as real numbers; parameters that need none stand for themselves."""
+    params = list(params)
+    settle(params)
     needed = {param: needs_stand_in(param) for param in params if param.grad is not None}
     grads = [
         _real(local(param.grad)) for param in needed if needed[param] and param.grad is not None

@@ -31,6 +31,7 @@ from ._distributed import (
     is_dtensor,
     lie_together,
     local,
+    settle,
     spread_of,
     spreads_of,
 )
@@ -96,7 +97,8 @@ class Fused(SplitMasters):
     half_gradients = False
     """Under the backend, leave the gradient of a half weight in the type that backward made,
     where this PyTorch has `Tensor.grad_dtype`. A second backward before the step widens it to
-    float32 and adds there."""
+    float32 and adds there. Without effect under DistributedDataParallel, which reduces in
+    the parameters' type."""
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As PyTorch's; the parameters are this optimizer's from now on."""
@@ -146,7 +148,8 @@ class Fused(SplitMasters):
         """Update all parameters that have a gradient; return what `closure` returns.
 
         `clip`: the largest norm of all gradients together, as `clip_grad_norm_`; 0 for
-        none. `zero_grad`: store zeros in the gradients, also in a skipped step.
+        none. `zero_grad`: store zeros in the gradients, also in a skipped step. With `clip`, all
+        ranks that hold pieces of the parameters (DTensor) call this together.
 
         Raises:
             ValueError: `clip` is negative.
@@ -302,9 +305,10 @@ class Fused(SplitMasters):
             log.warn(f"{text}; PyTorch's update runs instead")
         self._unscale_and_clip(clip)
         if self._given("found_inf", 0.0) == 0:
-            saved = {k: self.__dict__.pop(k, None) for k in ("grad_scale", "found_inf")}
+            names = {"grad_scale", "found_inf"} & self.__dict__.keys()  # None, once unscaled
+            saved = {name: self.__dict__.pop(name) for name in names}
             self._torch_step()
-            self.__dict__.update({k: v for k, v in saved.items() if v is not None})
+            self.__dict__.update(saved)
         else:
             self.skipped_steps = self.skipped_steps + 1
         if zero_grad:
@@ -375,12 +379,13 @@ class _Plan:
         self.optimizer = optimizer
         self.params: list[Tensor] = []
         self.states: list[States] = []
-        self.given: list[tuple[Tensor, int]] = []
-        """Gradients as they were found, with the version counters of their memory."""
+        self.given: list[tuple[Tensor, Tensor, int]] = []
+        """Gradients as they were found, their pieces on this rank and the counters of these."""
         self.grads: list[Tensor] = []
-        """What is read: the pieces on this rank, in the order of the parameters' elements."""
+        """The pieces in the order of the parameters' elements."""
         self.shadows: list[Shadow | None] = []
         self.lows: list[Tensor | None] = []
+        settle(optimizer._params())
         self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
         streams = itertools.count()
         for number, group in enumerate(optimizer.param_groups):
@@ -392,11 +397,12 @@ class _Plan:
             part.native = _native.update(part.rows, figures)
 
     def _add(self, param: Tensor, group: dict[str, Any], number: int, stream: int) -> None:
-        weight, given = local(param), param.grad
+        given = param.grad
         assert given is not None
+        weight, piece = local(param), local(given)
         states = self.optimizer._states(param, group)
-        arrays = [_state_array(state, param) for state in states[:3]]
-        grad = aligned(local(given), weight)
+        arrays = [_state_array(state, param, weight) for state in states[:3]]
+        grad = aligned(piece, weight)
         shadow = self.optimizer._shadows().get(param)
         half = None if shadow is None else shadow.half
         low = self.optimizer._low_half(param) if _storage.is_split(group) else None
@@ -410,7 +416,7 @@ class _Plan:
             part.numbers.append(len(self.params))
         self.params.append(param)
         self.states.append(states)
-        self.given.append((given, local(given)._version))
+        self.given.append((given, piece, piece._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
         self.lows.append(low)
@@ -422,8 +428,8 @@ class _Plan:
     def is_current(self) -> bool:
         """True if the gradients are still those that were found."""
         return all(
-            param.grad is grad and local(grad)._version == version
-            for param, (grad, version) in zip(self.params, self.given, strict=True)
+            param.grad is grad and piece._version == version
+            for param, (grad, piece, version) in zip(self.params, self.given, strict=True)
         )
 
     def measure(self, inverse: float, group: ProcessGroup | None = None) -> Measured:
@@ -469,22 +475,23 @@ class _Plan:
                 self.optimizer._lows().stamp(param)
 
     def _clear_copies(self) -> None:
-        for (given, _), grad in zip(self.given, self.grads, strict=True):
-            if local(given) is not grad:
-                local(given).zero_()
+        for (_, piece, _), grad in zip(self.given, self.grads, strict=True):
+            if piece is not grad:
+                piece.zero_()
 
 
-def _state_array(state: Tensor | None, param: Tensor) -> Tensor | None:
-    """The piece of a state that belongs to this rank's piece of its parameter."""
+def _state_array(state: Tensor | None, param: Tensor, weight: Tensor) -> Tensor | None:
+    """The piece of a state that belongs to `weight`, this rank's piece of `param`."""
     if state is None:
         return None
-    if not lie_together(state, param):
+    array = local(state)
+    is_whole = array is state and weight is param
+    if not is_whole and not lie_together(state, param):
         raise MpoptError(
             f"a state of class {type(state).__name__} for a parameter of class"
             f" {type(param).__name__}, or placed otherwise; load it with"
             " torch.distributed.checkpoint.state_dict.set_state_dict"
         )
-    array, weight = local(state), local(param)
     if array.shape != weight.shape:
         raise MpoptError(
             f"a state of shape {tuple(array.shape)} does not fit its parameter of shape"

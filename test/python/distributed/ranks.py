@@ -1,4 +1,4 @@
-"""A few processes that run the cases of `distributed_cases` together, over gloo."""
+"""A few processes that run cases of this package together, over gloo."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def serve(rank, count, store, pipe):
         world_size=count,
         timeout=timedelta(seconds=SECONDS / 2),
     )
-    cases = importlib.import_module("distributed_cases")
+    common = importlib.import_module("distributed.common")
     while True:
         try:
             name, args = pipe.recv()
         except EOFError:
-            break
+            os._exit(0)  # the store and the other ranks may be gone already
         try:
-            cases.start()
-            getattr(cases, name)(*args)
+            common.start()
+            module, _, function = name.partition(".")
+            getattr(importlib.import_module(f"distributed.{module}"), function)(*args)
             pipe.send("")
         except BaseException:
             pipe.send(traceback.format_exc())
-            break  # the others are no longer in step with this one
-    dist.destroy_process_group()
+            os._exit(1)  # the others are no longer in step with this one
 
 
 class Ranks:
@@ -50,9 +50,10 @@ class Ranks:
         self.count = count
         self.processes = []
         self.pipes = []
+        self.folder = None
 
     def run(self, name, *args):
-        """Run a case on all ranks; raise AssertionError with each rank's traceback."""
+        """Run "module.function" on all ranks; raise AssertionError with their tracebacks."""
         if not self.processes:
             self._start()
         for pipe in self.pipes:
@@ -66,7 +67,8 @@ class Ranks:
 
     def _start(self):
         context = multiprocessing.get_context("spawn")
-        store = os.path.join(tempfile.mkdtemp(prefix="mpopt-ranks-"), "store")
+        self.folder = tempfile.TemporaryDirectory(prefix="mpopt-ranks-")
+        store = os.path.join(self.folder.name, "store")
         for rank in range(self.count):
             here, there = context.Pipe()
             args = (rank, self.count, store, there)
@@ -81,7 +83,7 @@ class Ranks:
             return f"no answer within {SECONDS} s"
         try:
             return pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return "the process ended"
 
     def stop(self):
@@ -93,4 +95,6 @@ class Ranks:
             if process.is_alive():
                 process.kill()
                 process.join()
-        self.processes, self.pipes = [], []
+        if self.folder:
+            self.folder.cleanup()
+        self.processes, self.pipes, self.folder = [], [], None

@@ -1,19 +1,16 @@
-"""What each rank does in test_distributed.py. Every function runs on all ranks at once."""
+"""What the cases share: a model, batches, training, weights in pieces, comparisons."""
 
 from __future__ import annotations
-
-import contextlib
 
 import mpopt
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from mpopt import optim
 from torch import nn
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 4
@@ -24,6 +21,7 @@ OPTIMIZERS = {
     "adamw": (optim.AdamW, torch.optim.AdamW, {"lr": 0.01}),
     "sgd": (optim.SGD, torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
 }
+BAD = {"inf": float("inf"), "nan": float("nan")}
 
 
 def start():
@@ -75,7 +73,7 @@ def train(step, optimizer, scaler, *, casts=False, clip=0.0):
         with autocast(casts):
             loss = step(batch(number, dist.get_rank()))
         scaler.scale(loss).backward()
-        scaler.step(optimizer, clip=clip)
+        scaler.step(optimizer, **({"clip": clip} if clip else {}))
         scaler.update()
         optimizer.zero_grad()
         losses.append(mean_over_ranks(loss))
@@ -92,7 +90,7 @@ def train_alone(step, optimizer, scaler, *, casts=False, clip=0.0):
                 loss = step(batch(number, rank))
             scaler.scale(loss / world).backward()
             total += loss.detach().double().item()
-        scaler.step(optimizer, clip=clip)
+        scaler.step(optimizer, **({"clip": clip} if clip else {}))
         scaler.update()
         optimizer.zero_grad()
         losses.append(total / world)
@@ -101,6 +99,10 @@ def train_alone(step, optimizer, scaler, *, casts=False, clip=0.0):
 
 def whole(tensor):
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
+
+
+def local(tensor):
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def weights(model):
@@ -115,7 +117,7 @@ def assert_same(mine, theirs, **bounds):
     assert mine.keys() == theirs.keys()
     bounds = bounds or {"rtol": 0.0, "atol": 0.0}
     for name in mine:
-        torch.testing.assert_close(mine[name], theirs[name], **bounds, msg=lambda m: f"{name}: {m}")
+        torch.testing.assert_close(mine[name], theirs[name], **bounds)
 
 
 def assert_all_ranks_have(*values):
@@ -130,28 +132,67 @@ def bounds_for_world():
     return {} if dist.get_world_size() == 2 else {"rtol": 1e-5, "atol": 1e-6}
 
 
-# ---- training as in one process
+def square_mesh():
+    return init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
 
 
 def wrapped(kind, model):
     if kind == "ddp":
         return DistributedDataParallel(model)
-    fully_shard(model.first)
-    return fully_shard(model)
+    mesh = {"mesh": square_mesh()} if kind == "hsdp" else {}
+    fully_shard(model.first, **mesh)
+    return fully_shard(model, **mesh)
 
 
-def trains_as_one_process(kind, name, clip):
-    optimizer_class, _, figures = OPTIMIZERS[name]
-    model = wrapped(kind, make())
-    optimizer = optimizer_class(model.parameters(), **figures)
-    losses = train(model, optimizer, mpopt.GradScaler("cpu", **FIGURES), clip=clip)
-    alone = make()
-    reference = optimizer_class(alone.parameters(), **figures)
-    expected = train_alone(alone, reference, mpopt.GradScaler("cpu", **FIGURES), clip=clip)
-    bounds = bounds_for_world()
-    if clip and kind == "fsdp":  # the norm is summed in another order, in fp64, and used in fp32
-        bounds = {"rtol": 1e-5, "atol": 1e-6}
-    torch.testing.assert_close(losses, expected, **(bounds or {"rtol": 0.0, "atol": 0.0}))
-    assert_same(weights(model), weights(alone), **bounds)
-    assert_all_ranks_have(losses)
-    assert losses[-1] < losses[0]
+COLUMNS_AND_ROWS = {
+    "first": ColwiseParallel(output_layouts=Replicate()),
+    "second": RowwiseParallel(input_layouts=Replicate()),
+}
+
+
+def optimizer_of(whose, params, name="adamw"):
+    ours, theirs, figures = OPTIMIZERS[name]
+    if whose == "ours":
+        return ours(params, **figures)
+    return theirs(params, **figures, fused=whose == "fused")
+
+
+def placed_weights():
+    """The first whole on all ranks, the second in shards, the third on rank 0 alone."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    params = []
+    for shape, placement in (((4, 16), Replicate()), ((8, 16), Shard(0)), ((1, 16), Shard(0))):
+        generator = torch.Generator().manual_seed(len(params))
+        value = torch.randn(shape, generator=generator)
+        params.append(nn.Parameter(distribute_tensor(value, mesh, [placement])))
+    return params
+
+
+def set_gradients(params, scale):
+    for number, param in enumerate(params):
+        generator = torch.Generator().manual_seed(10 + number)
+        value = torch.randn(param.shape, generator=generator) * scale
+        param.grad = distribute_tensor(value, param.device_mesh, param.placements)
+
+
+def poison(param, value, on_rank):
+    """A value in the piece of `param`'s gradient that `on_rank` has; it must have one."""
+    if dist.get_rank() == on_rank:
+        grad = param.grad.to_local() if isinstance(param.grad, DTensor) else param.grad
+        grad.view(-1)[-1] = value
+
+
+def weights_of_two_meshes():
+    """Four ranks: a weight in shards over two, one over all, one in shards of replicas, one
+    that is no DTensor."""
+    mesh = square_mesh()
+    params = []
+    for shape, where, placements in (
+        ((8, 16), mesh["shard"], [Shard(0)]),
+        ((8, 16), mesh, [Shard(1), Shard(0)]),
+        ((8, 16), mesh, [Replicate(), Shard(0)]),
+    ):
+        generator = torch.Generator().manual_seed(len(params))
+        value = torch.randn(shape, generator=generator)
+        params.append(nn.Parameter(distribute_tensor(value, where, placements)))
+    return params
