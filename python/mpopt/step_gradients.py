@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from .errors import MpoptError
-from .optim._fused import NAN, Fused, Measured, inverse_of
+from .optim._distributed import NAN
+from .optim._fused import Fused
+from .optim._plan import Measured, inverse_of
 
 
 class Bad(NamedTuple):

@@ -4,59 +4,20 @@ from __future__ import annotations
 
 import copy
 import io
-import pickle
 import warnings
 
 import mpopt
 import pytest
 import torch
-from models import Block, Transformer, words
+from models import Transformer, words
 from mpopt import TrainStep, _torch, optim
 from mpopt.callbacks import Callback
 from mpopt.errors import MpoptError, OptionError
+from stepping import assert_equal, batch, lm_loss, loss_of, make, step_of
 from torch import nn
 
 FIGURES = {"init_scale": 1024.0, "growth_interval": 3}
 DTYPES = [torch.bfloat16, torch.float16, None]
-
-
-class MLP(nn.Module):
-    """Two layers, with a dropout and statistics between them."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(32, 64), nn.Linear(64, 16)
-        self.norm, self.dropout = nn.BatchNorm1d(64), nn.Dropout(0.2)
-
-    def forward(self, x):
-        return self.second(self.dropout(torch.relu(self.norm(self.first(x)))))
-
-
-def make(seed=0):
-    torch.manual_seed(seed)
-    return MLP()
-
-
-def batch(seed):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(8, 32, generator=generator), torch.randn(8, 16, generator=generator)
-
-
-def loss_of(model, batch):
-    x, y = batch
-    return (model(x).float() - y).square().mean()
-
-
-def step_of(model, optimizer=None, loss_fn=loss_of, **kwargs):
-    optimizer = optimizer or optim.AdamW(model.parameters(), lr=0.01)
-    return TrainStep(model, loss_fn, optimizer, **{"compile": False, **kwargs})
-
-
-def assert_equal(first, second):
-    states = first.state_dict(), second.state_dict()
-    assert states[0].keys() == states[1].keys()
-    for key, value in states[0].items():
-        assert torch.equal(value, states[1][key]), key
 
 
 def by_hand(model, optimizer, run, groups, dtype, scaler, clip=None):
@@ -333,14 +294,6 @@ class Overflowing(Callback):
             metrics.optimizer.param_groups[0]["params"][2].grad.view(-1)[3] = float("inf")
 
 
-class Events(Callback):
-    def __init__(self):
-        self.events = []
-
-    def on_nonfinite(self, event):
-        self.events.append(event)
-
-
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_overflow_skips_the_step(accumulate):
     model = make()
@@ -363,144 +316,6 @@ def test_overflow_skips_the_step(accumulate):
     assert (scaler.get_scale(), step.optimizer.skipped_steps, step.steps) == (512.0, 1, 2)
     train(step, groups[2:])
     assert not torch.equal(model.first.weight, before[0])
-
-
-# ---- activation checkpointing
-
-
-def lm_loss(model, batch):
-    return model(*batch)
-
-
-def saved_bytes(model):
-    sizes = []
-
-    def pack(tensor):
-        sizes.append(tensor.nbytes)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        model(*words())
-    return sum(sizes)
-
-
-CHOICES = {
-    "full": "full",
-    "true": True,
-    "names": ["blocks.0", "blocks.1"],
-    "classes": [Block],
-    "class": Block,
-    "function": lambda name, module: isinstance(module, Block),
-}
-
-
-@pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
-def test_checkpointing_keeps_bits_and_saves_less(choice):
-    models = []
-    for checkpoint in (None, choice):
-        torch.manual_seed(0)
-        model = Transformer(layers=2, dropout=0.3)
-        keys = list(model.state_dict())
-        with step_of(model, loss_fn=lm_loss, checkpoint=checkpoint) as step:
-            torch.manual_seed(1)
-            losses = [step(words()).item() for _ in range(3)]
-            assert list(model.state_dict()) == keys
-            models.append((model, losses, saved_bytes(model)))
-    (plain, losses, all_saved), (checkpointed, others, saved) = models
-    assert losses == others and len(set(losses)) == 3
-    assert_equal(plain, checkpointed)
-    assert saved < 0.6 * all_saved
-    assert saved_bytes(checkpointed) == all_saved, "closed"
-    assert type(checkpointed.blocks[0]) is Block
-
-
-class Blocks(nn.Module):
-    def __init__(self):
-        super().__init__()
-        pair = (nn.Sequential(nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 32)) for _ in range(2))
-        self.blocks, self.last = nn.ModuleList(pair), nn.Linear(32, 16)
-
-    def forward(self, x):
-        for block in self.blocks:
-            x = x + block(x)
-        return self.last(x)
-
-
-@pytest.mark.slow
-def test_compiled_checkpointing_keeps_bits_and_finds_the_operator():
-    results = []
-    for checkpoint in (None, "full"):
-        torch._dynamo.reset()
-        torch.manual_seed(0)
-        model, heard = Blocks(), Events()
-        kwargs = {"compile": True, "dtype": torch.bfloat16, "checkpoint": checkpoint}
-        step = step_of(model, callbacks=[heard], find_bad_op=True, **kwargs)
-        losses = [step(batch(i)).item() for i in range(3)]
-        weights = [p.detach().clone() for p in model.parameters()]
-        results.append((losses, weights, step._share.share()))
-        x, y = batch(4)
-        step((torch.full_like(x, 3e38), y))  # gradients are in half, the search is eager
-        assert (heard.events[0].bad_op.module, heard.events[0].bad_op.op) == (
-            "blocks.0.0",
-            "aten.addmm.default",
-        )
-    (losses, weights, share), (others, same, again) = results
-    assert losses == others and len(set(losses)) == 3
-    assert all(map(torch.equal, weights, same))
-    assert share == again == 7 / 9, "the two sums with the input are in fp32"
-
-
-def test_copies_of_a_checkpointed_model_are_plain():
-    model = Transformer(layers=2)
-    step = step_of(model, loss_fn=lm_loss, checkpoint="full")
-    assert isinstance(model.blocks[0], Block) and type(model.blocks[0]) is not Block
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert type(other.blocks[0]) is Block
-        with torch.no_grad():
-            other.blocks[0].up.weight.zero_()
-        assert model.blocks[0].up.weight.any()
-        assert not torch.equal(other(words()[0]), model(words()[0]))
-    with pytest.raises(ValueError, match="checkpointed already; close the TrainStep"):
-        step_of(model, loss_fn=lm_loss, checkpoint="full")
-    step.close()
-    step_of(model, loss_fn=lm_loss, checkpoint="full").close()
-
-
-def test_nested_containers_are_opened():
-    model = nn.Module()
-    model.outer = nn.ModuleList([nn.ModuleList([nn.Linear(4, 4)]), nn.Linear(4, 4)])
-    step = step_of(model, checkpoint="full")
-    assert [m.in_features for m in step._checkpointing.modules] == [4, 4]
-    pairs = nn.Sequential(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), nn.Linear(4, 4))
-    assert len(step_of(pairs, checkpoint="full")._checkpointing.modules) == 2
-
-
-@pytest.mark.parametrize(
-    ("choice", "error", "text"),
-    [
-        ("all", ValueError, "not 'all'"),
-        ("full", ValueError, "the model has none; list the names"),
-        (["frist"], ValueError, "no module 'frist'; did you mean 'first'"),
-        ([nn.Conv2d], ValueError, "no module of class Conv2d"),
-        ([3], TypeError, "names and classes of modules, not 3"),
-        (lambda name, module: False, ValueError, "chooses no module"),
-    ],
-)
-def test_bad_checkpoint_choices_are_named(choice, error, text):
-    model = make()
-    with pytest.raises(error, match=text):
-        step_of(model, checkpoint=choice)
-    assert type(model.first) is nn.Linear
-
-
-def test_what_cannot_be_checkpointed_is_named():
-    model = Transformer(layers=1)
-    with pytest.raises(ValueError, match="'blocks': a ModuleList is never called"):
-        step_of(model, loss_fn=lm_loss, checkpoint=["blocks"])
-    model.head.forward = model.head.forward
-    with pytest.raises(ValueError, match="'head': something has put a forward"):
-        step_of(model, loss_fn=lm_loss, checkpoint=["blocks.0", "head"])
-    assert type(model.blocks[0]) is Block, "all or nothing"
 
 
 # ---- save and resume

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._fused import Fused, States
+from ._fused import Fused
+from ._plan import States
 from ._storage import state_dtype, takes_options
 
 
