@@ -180,6 +180,18 @@ def _trace(
     return None if declined else body
 
 
+def inline_function(
+    node: fx.Node, function: Callable[..., Any], arguments: list[fx.Node], table: Table
+) -> None:
+    """Replace `node` by what `function` of `arguments` does, traced with `table`."""
+    values = [argument.meta["val"] for argument in arguments]
+    mode = _torch.fake_mode_of(values)
+    body = _torch.trace(function, values, table, mode).graph
+    inliner = _Inliner(node, mode, {})
+    _replace(node, inliner.inline(body, arguments))
+    inliner.drop_unused()
+
+
 class _Inliner:
     """Copies a traced body in front of the node that it stands for."""
 

@@ -24,6 +24,7 @@ from . import (
     _torch,
     barriers,
     composites,
+    embedding_gradient,
     exporter,
     half_weights,
     importer,
@@ -260,6 +261,8 @@ class _Run:
         table = _torch.decomposition_table(self.owner.patches)
         try:
             with _stage("expand"):
+                if self.options.pass_pipeline():
+                    log.counters["embedding_sums"] += embedding_gradient.fuse(self.graph, table)
                 log.counters["expanded"] += composites.expand(self.graph, table)
         except StageError as error:
             self._count("expand")
