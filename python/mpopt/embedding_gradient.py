@@ -62,7 +62,7 @@ def _gains(lookup: fx.Node, other: fx.Node) -> bool:
     sizes = (tokens, rows, *made.shape, *added.shape)
     if not all(type(size) is int for size in sizes) or made.shape != added.shape:
         return False
-    return 0 < _ROWS_PER_TOKEN * tokens < rows
+    return bool(0 < _ROWS_PER_TOKEN * tokens < rows)
 
 
 def _expand(item: _Sum, table: Table) -> None:
