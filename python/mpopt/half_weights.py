@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -44,6 +44,7 @@ _HALF = frozenset(
         "conv_transpose3d",
     }
 )
+_CHECKPOINT = "tag_activation_checkpoint"
 _VIEWS = frozenset({"t", "transpose", "permute", "view", "reshape", "unsqueeze", "squeeze"})
 
 
@@ -84,12 +85,18 @@ def plan(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Plan:
     return found
 
 
-def _half_types(graph: fx.Graph) -> dict[fx.Node, torch.dtype]:
-    """What autocast narrows the operands of a node to, where it does."""
+def _half_types(
+    graph: fx.Graph, dtypes: Mapping[str, torch.dtype] | None = None
+) -> dict[fx.Node, torch.dtype]:
+    """What autocast narrows the operands of a node to, where it does; checkpointed
+    regions included. `dtypes` is what autocast does where the graph begins."""
     types: dict[fx.Node, torch.dtype] = {}
-    state = Autocast(_torch.autocast_dtypes())
+    state = Autocast(_torch.autocast_dtypes() if dtypes is None else dtypes)
     for node in graph.nodes:
         state.step(node)
+        region = _checkpointed(node)
+        if region is not None:
+            types |= _half_types(region, state.dtypes)
         if target_name(node) in _HALF and node.op in ("call_function", "call_method"):
             dtype = state.dtype_on(_device_of(node))
             if dtype is not None:
@@ -106,8 +113,25 @@ def _types_of_readers(node: fx.Node, types: dict[fx.Node, torch.dtype]) -> list[
     """For each reader of `node`, the half type that it narrows it to, if it does."""
     found: list[torch.dtype | None] = []
     for user in node.users:
-        found += _types_of_readers(user, types) if _is_view(user) else [types.get(user)]
+        region = _checkpointed(user)
+        if region is not None:
+            inputs = region.find_nodes(op="placeholder")
+            inner = [i for i, arg in zip(inputs, user.args[1:], strict=False) if arg is node]
+            found += [dtype for i in inner for dtype in _types_of_readers(i, types)]
+        else:
+            found += _types_of_readers(user, types) if _is_view(user) else [types.get(user)]
     return found
+
+
+def _checkpointed(node: fx.Node) -> fx.Graph | None:
+    """The region that `node` runs and runs again in backward, if it does that."""
+    if not _torch.is_higher_order(node.target) or target_name(node) != _CHECKPOINT:
+        return None
+    body = node.args[0]
+    if not isinstance(body, fx.Node) or body.op != "get_attr" or not isinstance(body.target, str):
+        return None
+    region = getattr(node.graph.owning_module, body.target, None)
+    return region.graph if isinstance(region, fx.GraphModule) else None
 
 
 def _is_view(node: fx.Node) -> bool:

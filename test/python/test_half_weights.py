@@ -10,6 +10,7 @@ import pytest
 import torch
 from mpopt import optim
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 class Block(nn.Module):
@@ -262,3 +263,44 @@ def test_only_weights_that_autocast_narrows_alone(name):
             wanted = read(x, model.weight)
         torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)
     assert optimizer.param_groups
+
+
+class Checkpointed(nn.Module):
+    """Blocks that run again in backward, and a layer that does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32)) for _ in range(2)
+        )
+        self.last = nn.Linear(32, 8)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + checkpoint(block, x, use_reentrant=False)
+        return self.last(x).float().square().mean()
+
+
+def train_checkpointed(backend, optimizer_class, **kwargs):
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model = Checkpointed()
+    optimizer = optimizer_class(model.parameters(), lr=0.01, **kwargs)
+    step, losses = torch.compile(model, backend=backend), []
+    for seed in range(3):
+        x = torch.randn(96, 32, generator=torch.Generator().manual_seed(seed))
+        with torch.autocast("cpu", torch.bfloat16):
+            losses.append(step(x))
+        losses[-1].backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return losses, list(model.parameters()), optimizer
+
+
+def test_weights_in_checkpointed_regions_come_in_half():
+    losses, weights, optimizer = train_checkpointed("mpopt", optim.AdamW)
+    assert len(optimizer.half_copies()) == 10
+    assert mpopt.counters["half_weights_cast"] == 0
+    expected, theirs, _ = train_checkpointed("inductor", torch.optim.AdamW, fused=True)
+    assert all(map(torch.equal, losses, expected))
+    assert all(map(torch.equal, weights, theirs))
