@@ -43,8 +43,7 @@ bool mlir::mp::isListOperator(AtenOp op) {
 // Foreach
 //===----------------------------------------------------------------------===//
 
-/// The operand that "%k" stands for; null for other attributes.
-static Value operandOf(Operation *op, Attribute attr) {
+Value mlir::mp::operandOf(Operation *op, Attribute attr) {
   auto text = dyn_cast_if_present<StringAttr>(attr);
   unsigned number;
   if (!text || !text.getValue().starts_with("%") ||

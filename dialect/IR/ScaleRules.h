@@ -32,6 +32,7 @@ enum class ScaleRule {
   Free,            ///< operands have any units, results have none
   None,            ///< neither operands nor results have a unit
   Zero,            ///< the result is zero, which has every unit
+  Update,          ///< `grads` have the unit of `grad_scale`; all else has none
   NewScale,        ///< the first result is a loss scale of its own
 };
 

@@ -1,7 +1,7 @@
 //===- LossScaleTypes.cpp - the unit of each value in a step --------------===//
 
 #include "passes/Update/LossScaleTypes.h"
-#include "dialect/IR/MPOps.h"
+#include "dialect/IR/ListOperators.h"
 #include "dialect/IR/ScaleRules.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -199,9 +199,37 @@ void LossScaleTypes::visitRow(Operation *op, ArrayRef<Value> values) {
     return setResults(op, Unit());
   case ScaleRule::Unknown:
   case ScaleRule::Zero:
+  case ScaleRule::Update:
   case ScaleRule::NewScale:
     llvm_unreachable("their results do not depend on the operands");
   }
+}
+
+/// The operand that an argument names; null if there is none.
+static Value argumentOf(Operation *op, StringRef name) {
+  auto args = op->getAttrOfType<DictionaryAttr>("args");
+  return args ? operandOf(op, args.get(name)) : Value();
+}
+
+/// PyTorch's fused updates divide each gradient by `grad_scale`.
+void LossScaleTypes::visitUpdate(Operation *op) {
+  auto args = op->getAttrOfType<DictionaryAttr>("args");
+  auto grads = args ? args.getAs<ArrayAttr>("grads") : ArrayAttr();
+  Value scale = argumentOf(op, "grad_scale");
+  llvm::DenseSet<Value> scaled;
+  for (Attribute attr : grads ? grads.getValue() : ArrayRef<Attribute>())
+    if (Value grad = operandOf(op, attr)) {
+      scaled.insert(grad);
+      Unit unscaled = unitOf(grad);
+      if (scale)
+        unscaled = multiply(unscaled, unitOf(scale), Fraction(-1, 1));
+      if (!units.unify(unscaled, Unit()))
+        conflicts.push_back(
+            {op, grad, units.resolve(unscaled), Value(), Unit()});
+    }
+  for (Value value : floatTensors(op->getOperands()))
+    if (value != scale && !scaled.contains(value))
+      require(op, value, Value(), Unit());
 }
 
 /// The operands as the framework orders them, float tensors only.
@@ -216,6 +244,9 @@ static SmallVector<Value> valuesOf(Operation *op) {
 void LossScaleTypes::visitOperator(Operation *op) {
   SmallVector<Value> values = valuesOf(op);
   switch (scaleRuleOf(op)) {
+  case ScaleRule::Update:
+    visitUpdate(op);
+    return setResults(op, Unit());
   case ScaleRule::NewScale: // (scale, ..., flag)
     requireNone(op, ArrayRef(values).drop_front());
     return define(op->getResult(0), 1);
@@ -325,6 +356,9 @@ void mlir::mp::markLossScales(func::FuncOp func) {
     // (current_scale, growth_tracker, found_inf, ...)
     if (name == "aten._amp_update_scale" && op->getNumOperands() > 0)
       mark(func, op->getOperand(0), 1);
+    if (scaleRuleOf(op) == ScaleRule::Update)
+      if (Value scale = argumentOf(op, "grad_scale"))
+        mark(func, scale, 1);
     // (scaled gradients..., found_inf, inverse scale)
     if (name == "aten._amp_foreach_non_finite_check_and_unscale" &&
         op->getNumOperands() > 1)

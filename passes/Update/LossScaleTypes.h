@@ -66,6 +66,7 @@ private:
                bool isLiteral = false);
   void requireNone(Operation *op, ArrayRef<Value> values);
   void requireLiterals(Operation *op, Value value);
+  void visitUpdate(Operation *op);
   bool computesPureScale(Operation *op) const;
 
   ScaleUnits units;

@@ -105,6 +105,30 @@ func.func @sign(%w: tensor<8xf32> {mp.role = "parameter"}, %x: tensor<8xf32> {mp
 
 // -----
 
+// PyTorch's fused update unscales by itself.
+func.func @fused(%w: tensor<8xf32> {mp.role = "parameter"}, %x: tensor<8xf32> {mp.role = "buffer"}, %m: tensor<8xf32>, %scale: tensor<f32>) -> tensor<8xf32> {
+  %g = mp.aten "aten.mul.Tensor"(%x, %scale) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  %0:3 = mp.aten "aten._fused_sgd.default"(%w, %g, %m, %scale) {args = {self = ["%0"], grads = ["%1"], momentum_buffer_list = ["%2"], lr = 0.1, grad_scale = "%3"}}
+      : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return %0#0 : tensor<8xf32>
+}
+
+// -----
+
+// Unscaled before, and again by the update.
+func.func @fused_twice(%w: tensor<8xf32> {mp.role = "parameter"}, %x: tensor<8xf32> {mp.role = "buffer"}, %m: tensor<8xf32>, %scale: tensor<f32>) -> tensor<8xf32> {
+  // expected-note @+1 {{scaled here}}
+  %g = mp.aten "aten.mul.Tensor"(%x, %scale) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  // expected-note @+1 {{unscaled here}}
+  %u = mp.aten "aten.div.Tensor"(%g, %scale) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  // expected-error @+1 {{a value is unscaled more often than scaled, by the loss scale %arg3}}
+  %0:3 = mp.aten "aten._fused_sgd.default"(%w, %u, %m, %scale) {args = {self = ["%0"], grads = ["%1"], momentum_buffer_list = ["%2"], lr = 0.1, grad_scale = "%3"}}
+      : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return %0#0 : tensor<8xf32>
+}
+
+// -----
+
 // An operator that no table knows says nothing of units.
 func.func @unknown(%w: tensor<8xf32> {mp.role = "parameter"}, %x: tensor<8xf32> {mp.role = "buffer"}, %scale: tensor<f32> {mp.loss_scale = 1}) -> tensor<8xf32> {
   %g = mp.aten "aten.mul.Tensor"(%x, %scale) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
