@@ -33,9 +33,11 @@ set(MPOPT_STATIC_COMPONENTS MLIRFuncDialect MLIRFuncAllExtensions MLIRParser
 
 # A packaged MLIR names the shared libLLVM (and Debian's execution engine the
 # shared libMLIR); with both kinds in one process it hangs. Archives only.
-function(mpopt_use_llvm_archives)
+function(mpopt_find_llvm_archives result)
   llvm_map_components_to_libnames(llvm_libs core support remarks)
-  foreach(lib ${MLIR_EXPORTED_TARGETS})
+  set(archives ${MLIR_EXPORTED_TARGETS})
+  list(REMOVE_ITEM archives MLIR)
+  foreach(lib ${archives})
     get_target_property(needs ${lib} INTERFACE_LINK_LIBRARIES)
     if(needs)
       list(TRANSFORM needs REPLACE "^(.<LINK_ONLY:)?LLVM>?$" "${llvm_libs}")
@@ -43,13 +45,18 @@ function(mpopt_use_llvm_archives)
       set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${needs}")
     endif()
   endforeach()
-  target_link_libraries(mpopt_llvm INTERFACE ${MPOPT_STATIC_COMPONENTS} ${llvm_libs})
+  set(${result} ${MPOPT_STATIC_COMPONENTS} ${llvm_libs} PARENT_SCOPE)
 endfunction()
 
+# A target with the property MPOPT_LLVM_ARCHIVES takes what it needs from the
+# archives. The others take the two shared libraries, which hold all of MLIR and
+# LLVM: naming a component library as well (libMLIRIR.a, ...) would put a second
+# copy in the process.
+mpopt_find_llvm_archives(archives)
+target_link_libraries(mpopt_llvm INTERFACE
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:MPOPT_LLVM_ARCHIVES>>,${archives},MLIR;LLVM>")
+define_property(TARGET PROPERTY MPOPT_LLVM_ARCHIVES
+  INITIALIZE_FROM_VARIABLE MPOPT_LLVM_ARCHIVES)
 if(MPOPT_STATIC_LLVM)
-  mpopt_use_llvm_archives()
-else()
-  # The two shared libraries hold all of MLIR and LLVM; naming a component
-  # library as well (libMLIRIR.a, ...) would put a second copy in the process.
-  target_link_libraries(mpopt_llvm INTERFACE MLIR LLVM)
+  set(MPOPT_LLVM_ARCHIVES ON)
 endif()
