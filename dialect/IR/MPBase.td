@@ -34,7 +34,8 @@ def MP_Dialect : Dialect {
     /// promotion), between mp-normalize and mp-lower.
     static constexpr ::llvm::StringLiteral kImplicitAttrName = "mp.implicit";
     /// String attribute of an argument: parameter, buffer, input, tangent,
-    /// saved or symint.
+    /// saved, symint, or half_weight for the half copy of a parameter that its
+    /// optimizer writes.
     static constexpr ::llvm::StringLiteral kRoleAttrName = "mp.role";
     /// String attribute of an argument or result: its name in the framework.
     static constexpr ::llvm::StringLiteral kNameAttrName = "mp.name";

@@ -186,6 +186,19 @@ static void countImplicit(AtenOp op, Tally &tally) {
   }
 }
 
+/// Adds the arguments that are half copies of parameters.
+static void countHalfWeights(func::FuncOp func, Tally &tally) {
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    auto role = func.getArgAttrOfType<StringAttr>(i, MPDialect::kRoleAttrName);
+    if (!role || role.getValue() != "half_weight")
+      continue;
+    std::optional<int64_t> count = staticNumElements(type);
+    tally.add(
+        count ? std::optional(*count * elementBytes(getElementTypeOrSelf(type)))
+              : std::nullopt);
+  }
+}
+
 static void describeGraph(ModuleOp before, CastReport &report) {
   before.walk([&](AtenOp op) {
     if (op.getOpKind() == OpKind::Unknown)
@@ -193,6 +206,7 @@ static void describeGraph(ModuleOp before, CastReport &report) {
     countImplicit(op, report.implicit);
   });
   before.walk([&](func::FuncOp func) {
+    countHalfWeights(func, report.halfWeights);
     for (Operation &op : func.getBody().getOps())
       report.operations += !op.hasTrait<OpTrait::IsTerminator>();
     if (auto target =

@@ -91,6 +91,9 @@ struct CastReport {
   /// Conversions that autocast makes inside operators of a graph which was not
   /// decomposed: no op stands for them, so no pass sees them.
   Tally implicit;
+  /// Parameters whose half copies come in, written by the optimizer: no
+  /// conversions, and bytes in memory.
+  Tally halfWeights;
 };
 
 /// Every mp.cast of `module`, in order, without reasons.

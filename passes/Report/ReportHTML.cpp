@@ -220,9 +220,14 @@ void Page::group(const RegionGroup &group) {
 }
 
 void Page::notes(const CastReport &report) {
-  if (!report.implicit.casts && report.unknownOps.empty())
+  if (!report.implicit.casts && !report.halfWeights.casts &&
+      report.unknownOps.empty())
     return;
   os << "<h2>Notes</h2>\n";
+  if (report.halfWeights.casts)
+    os << "<p>" << report.halfWeights.casts
+       << " weights come in as half copies that the optimizer writes ("
+       << bytesText(report.halfWeights) << ").</p>\n";
   if (report.implicit.casts)
     os << "<p>Autocast makes " << report.implicit.casts
        << " further conversions (" << bytesText(report.implicit)

@@ -119,6 +119,7 @@ void Writer::write(const CastReport &report) {
     counts("rules", report.rules);
     counts("unknown_operators", report.unknownOps);
     tally("implicit", report.implicit);
+    tally("half_weights", report.halfWeights);
     json.attributeArray("regions", [&] {
       for (const RegionReport &entry : report.regions)
         region(entry);

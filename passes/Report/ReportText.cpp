@@ -103,6 +103,10 @@ static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
 }
 
 static void printNotes(const CastReport &report, llvm::raw_ostream &os) {
+  if (report.halfWeights.casts)
+    os << "\nnote: " << report.halfWeights.casts
+       << " weights come in as half copies that the optimizer writes ("
+       << bytesText(report.halfWeights) << ")\n";
   if (report.implicit.casts) {
     os << '\n';
     printWrapped(os,

@@ -153,10 +153,12 @@ def prepare(
         half = _torch.half_example(examples[index], dtype, mode)
         examples[index] = half.requires_grad_(examples[index].requires_grad)
     inputs, pairs = list(capture.inputs), []
+    for index in plan.replaced:
+        inputs[index] = dataclasses.replace(inputs[index], role="half_weight")
     for index, dtype in plan.added.items():
         half = _torch.half_example(example_inputs[index], dtype, mode)
         pairs.append((index, len(examples)))
-        inputs.append(capture.inputs[index])
+        inputs.append(dataclasses.replace(capture.inputs[index], role="half_weight"))
         examples.append(half)
     return examples, dataclasses.replace(capture, inputs=tuple(inputs), halves=tuple(pairs))
 

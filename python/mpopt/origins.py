@@ -38,7 +38,7 @@ _WRITES = frozenset(
 class Input:
     """One input of the compiled function."""
 
-    role: str  # "parameter" | "buffer" | "input" | "symint"
+    role: str  # "parameter" | "buffer" | "input" | "symint" | "half_weight"
     name: str
 
 
