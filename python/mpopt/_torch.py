@@ -177,6 +177,23 @@ def _is_exact(conversion: fx.Node) -> bool:
     return bool(before is after or before.itemsize < after.itemsize)
 
 
+@functools.cache
+def make_cpu_casts_exact() -> None:
+    """Have Inductor's C++ code, too, keep roundings under `emulate_precision_casts`; before
+    2.13 it reads the value from before the rounding whatever that setting is."""
+    from torch._inductor.codegen import cpp
+
+    if "emulate_precision_casts" in inspect.getsource(cpp.CppOverrides):
+        return
+    remember = cpp.CppKernel.cache_dtype_convert
+
+    def unless_exact(self: Any, *args: Any) -> None:
+        if not inductor_config.emulate_precision_casts:
+            remember(self, *args)
+
+    cpp.CppKernel.cache_dtype_convert = unless_exact  # type: ignore[method-assign]
+
+
 def is_autocast_on() -> bool:
     """True if autocast is enabled for any device on this thread."""
     return bool(torch._C._is_any_autocast_enabled())
