@@ -185,7 +185,7 @@ def make_cpu_casts_exact() -> None:
 
     if "emulate_precision_casts" in inspect.getsource(cpp.CppOverrides):
         return
-    remember = cpp.CppKernel.cache_dtype_convert
+    remember: Any = cpp.CppKernel.cache_dtype_convert
 
     def unless_exact(self: Any, *args: Any) -> None:
         if not inductor_config.emulate_precision_casts:
