@@ -27,6 +27,7 @@ BARRIER = "low_precision_pointwise_barrier"
 CONVERT = torch.ops.prims.convert_element_type.default
 TO_COPY = torch.ops.aten._to_copy.default
 AS_STRIDED = torch.ops.aten.as_strided.default
+_KEPT = "mpopt_kept"
 
 
 class ChainedPass(CustomGraphPass):
@@ -118,6 +119,79 @@ def decomposition_table(patches: Mapping[str, Any]) -> dict[Any, Callable[..., A
     with inductor_config.patch({k: known[k] for k in relevant if k in known}):
         table: dict[Any, Callable[..., Any]] = select_decomp_table()
     return table
+
+
+@functools.cache
+def drops_roundings() -> bool:
+    """True if Inductor replaces f32 → bf16 → f32 in a graph by nothing (before 2.13)."""
+    from torch._inductor.fx_passes import joint_graph
+
+    graph = fx.Graph()
+    node = graph.placeholder("x")
+    node.meta["val"] = value = torch.empty(1)
+    for dtype in (torch.bfloat16, torch.float32):
+        node = graph.call_function(CONVERT, (node, dtype))
+        node.meta["val"] = value = value.to(dtype)
+    graph.output(node)
+    graph = fx.GraphModule(torch.nn.Module(), graph).graph
+    joint_graph.patterns.apply(graph)
+    return len(graph.find_nodes(op="call_function", target=CONVERT)) < 2
+
+
+@functools.cache
+def convert_pattern() -> Any:
+    """The pattern of Inductor that makes two conversions one."""
+    from torch._inductor.fx_passes import joint_graph
+
+    entries = joint_graph.patterns.patterns[("call_function", CONVERT)]
+    return next(e for e in entries if _name_of(getattr(e, "handler", None)) == "pointless_convert")
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", ""))
+
+
+def keep_roundings(graph: fx.Graph) -> None:
+    """Have Inductor keep the roundings of `graph` where its pattern would drop them. The
+    graphs of others are compiled as before."""
+    if not drops_roundings():
+        return
+    entry = convert_pattern()
+    if _name_of(entry.extra_check) != _spares_kept.__name__:
+        entry.extra_check = _spares_kept
+    for node in graph.find_nodes(op="call_function", target=CONVERT):
+        source = node.args[0]
+        if source.target is CONVERT and not _is_exact(source):
+            node.meta[_KEPT] = True
+
+
+def _spares_kept(match: Any) -> bool:
+    return _KEPT not in match.output_node().meta
+
+
+def _is_exact(conversion: fx.Node) -> bool:
+    """True if a conversion is from a floating type to a wider or the same one."""
+    before, after = conversion.args[0].meta["val"].dtype, conversion.meta["val"].dtype  # type: ignore[union-attr]
+    if not before.is_floating_point:
+        return False
+    return bool(before is after or before.itemsize < after.itemsize)
+
+
+@functools.cache
+def make_cpu_casts_exact() -> None:
+    """Have Inductor's C++ code, too, keep roundings under `emulate_precision_casts`; before
+    2.13 it reads the value from before the rounding whatever that setting is."""
+    from torch._inductor.codegen import cpp
+
+    if "emulate_precision_casts" in inspect.getsource(cpp.CppOverrides):
+        return
+    remember: Any = cpp.CppKernel.cache_dtype_convert
+
+    def unless_exact(self: Any, *args: Any) -> None:
+        if not inductor_config.emulate_precision_casts:
+            remember(self, *args)
+
+    cpp.CppKernel.cache_dtype_convert = unless_exact  # type: ignore[method-assign]
 
 
 def is_autocast_on() -> bool:

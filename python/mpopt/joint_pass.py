@@ -90,6 +90,8 @@ class JointPass(_torch.CustomGraphPass):
         log.counters["graphs"] += 1
         half_weights.substitute(graph, self.capture.halves)
         self.run(graph).expand()
+        if self.pipeline():
+            _torch.keep_roundings(graph)
 
     def run(self, graph: fx.Graph) -> _Run:
         """Rewrite `graph`, or leave it as it was and say so."""

@@ -36,12 +36,19 @@ def _entry(gm, example_inputs, patches, decompositions=None):
     )
 
 
+def _all_roundings():
+    """Stock Inductor keeps the roundings of a graph, too, within."""
+    if not _torch.drops_roundings():
+        return contextlib.nullcontext()
+    return mock.patch.object(_torch.convert_pattern(), "extra_check", return_value=False)
+
+
 @contextlib.contextmanager
 def eager_code():
     """Within, the backend's graphs run eagerly and are collected in GRAPHS."""
     GRAPHS.clear()
     caches = torch._inductor.config.patch(force_disable_caches=True)
-    with mock.patch.object(_torch, "compile_fx", _entry), caches:
+    with mock.patch.object(_torch, "compile_fx", _entry), caches, _all_roundings():
         yield GRAPHS
 
 

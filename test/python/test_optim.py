@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import pickle
 
@@ -55,9 +56,21 @@ def inputs():
                 yield pytest.param(info.optim_cls, given.kwargs, id=name)
 
 
+@functools.cache
+def stock_updates(theirs, dtype):
+    """False for SGD of half weights in PyTorch 2.11 to 2.13: its kernel leaves whole vectors
+    as they were."""
+    (weight,) = params(dtype, [(64,)])
+    before = weight.detach().clone()
+    train(theirs([weight], lr=1.0, fused=True), [weight], 1)
+    return not torch.equal(before, weight)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize(("theirs", "kwargs"), inputs())
 def test_bits_are_those_of_the_fused_optimizer(theirs, kwargs, dtype):
+    if not stock_updates(theirs, dtype):
+        pytest.skip(f"this PyTorch's fused {theirs.__name__} does not update {dtype}")
     kwargs = {k: v for k, v in kwargs.items() if k not in ("foreach", "capturable", "fused")}
     if kwargs.get("weight_decay") == 0.9 and theirs is torch.optim.SGD:
         kwargs["lr"] = 0.01  # else the weights grow beyond fp16
