@@ -165,8 +165,9 @@ TEST_F(Fuzz, PipelinePrecise) {
 
 // Each showed a fault of a pass or of the check once.
 TEST_F(Fuzz, SeedsOfOldFaults) {
-  for (uint64_t seed : {1251, 2526, 3324, 4676, 4731, 4919, 5335, 5488, 8626,
-                        10297, 11578, 12497, 20326, 20654, 28963, 37426}) {
+  for (uint64_t seed :
+       {1251, 2526, 3324, 4676, 4731, 4919, 5335, 5488, 8626, 10297, 11578,
+        12497, 20326, 20654, 28963, 37426, 48674}) {
     first = seed;
     last = seed + 1;
     testPasses(
