@@ -59,6 +59,46 @@ static std::string recorded(StringRef rule, int node,
 }
 
 //===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+TEST_F(Check, ReportsEachViolationOnce) {
+  auto graph = [&](StringRef first, StringRef second) {
+    std::string text =
+        ("func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+         "  %0 = mp.aten \"aten." +
+         first +
+         ".default\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+         "  %1 = mp.aten \"aten." +
+         second +
+         ".default\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+         "  return %0, %1 : tensor<4xf32>, tensor<4xf32>\n}")
+            .str();
+    return text;
+  };
+  auto before = parseSourceString<ModuleOp>(graph("exp", "sin"), &context);
+  auto after = parseSourceString<ModuleOp>(graph("cos", "tan"), &context);
+  std::vector<std::string> texts;
+  {
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &error) {
+      EXPECT_EQ(error.getSeverity(), DiagnosticSeverity::Error);
+      texts.push_back(error.str());
+      for (Diagnostic &note : error.getNotes())
+        texts.push_back("  " + note.str());
+      return success();
+    });
+    EXPECT_TRUE(failed(checkRewrites(*before, *after)));
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{
+                       "output 0 of @f differs: aten.exp.default in f32 "
+                       "before",
+                       "  aten.cos.default in f32 after",
+                       "output 1 of @f differs: aten.sin.default in f32 "
+                       "before",
+                       "  aten.tan.default in f32 after"}));
+}
+
+//===----------------------------------------------------------------------===//
 // Strict
 //===----------------------------------------------------------------------===//
 
