@@ -28,7 +28,9 @@ struct Equation {
 struct Units : testing::Test {
   static constexpr unsigned numScales = 3, numUnknowns = 5;
   static constexpr unsigned numSymbols = numScales + numUnknowns;
-  std::mt19937_64 random;
+  /// Seeded anew for each system.
+  std::mt19937_64 random{seedOf(0)};
+  static uint64_t seedOf(uint64_t number) { return number; }
 
   unsigned below(unsigned end) { return random() % end; }
   Fraction exponent() { return Fraction(int64_t(below(9)) - 4, 2); }
@@ -121,7 +123,7 @@ public:
         cell = cell * factor;
       for (size_t i = 0; i != rows.size(); ++i)
         if (i != done)
-          subtract(rows[i], rows[done], rows[i][column]);
+          clear(rows[i], column, rows[done]);
       ++done;
     }
   }
@@ -166,7 +168,9 @@ private:
       ++column;
     return column;
   }
-  static void subtract(Row &from, const Row &row, Fraction factor) {
+  /// Makes `from[column]` zero by `row`, which has a 1 there.
+  static void clear(Row &from, unsigned column, const Row &row) {
+    Fraction factor = from[column];
     for (auto [cell, other] : llvm::zip_equal(from, row))
       cell = cell - other * factor;
   }
