@@ -77,10 +77,12 @@ uint8_t ValueNumbers::formatsOfResult(Operation *op) const {
   uint8_t common = operands.empty() ? 0 : 0xff;
   for (unsigned i : operands)
     common &= formatsOf(op->getOperand(i));
+  // Constants are looked at only where that can tell more than the type.
+  uint8_t held = own;
   for (auto [i, format] : llvm::enumerate(wellKnownFormats(op->getContext())))
-    if ((common >> i & 1) && !hasExactFillers(op, format))
-      common &= ~(1u << i);
-  return own | common;
+    if (((common & ~own) >> i & 1) && hasExactFillers(op, format))
+      held |= 1u << i;
+  return held;
 }
 
 /// The value that the cast `op` gives in another type; null if `op` is no cast
