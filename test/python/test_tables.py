@@ -1,4 +1,4 @@
-"""The tables of the dialect against PyTorch: names, parameters, and what each row promises.
+"""The tables against what they are about: PyTorch's operators and our own documents.
 
 ForeachOps.def says that an operator over lists is a loop, ScaleRules.def how an operator's
 result follows a factor of its operands. Both are run here on numbers.
@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import torch
 
-TABLES = Path(__file__).parents[2] / "dialect" / "IR"
+ROOT = Path(__file__).parents[2]
 DEFINE = re.compile(r"#define (\w+)\(([\w, ]*)\)((?:[^\n]*\\\n)*[^\n]*)")
 STRING = r'"(?:[^"\\]|\\.)*"'
 
 
 def rows(file: str, macro: str) -> list[list[str]]:
     """The arguments of each use of `macro`, after the other macros of the file."""
-    text = re.sub(r"//[^\n]*", "", (TABLES / file).read_text())
+    text = re.sub(r"//[^\n]*", "", (ROOT / file).read_text())
     macros = {m[1]: (m[2].split(", "), m[3].replace("\\\n", " ")) for m in DEFINE.finditer(text)}
     text = re.sub(r"#undef[^\n]*", "", DEFINE.sub("", text))
     for name, (parameters, body) in macros.items():
@@ -52,14 +52,14 @@ def operator(name: str) -> Any:
     return found
 
 
-FOREACH = rows("ForeachOps.def", "MP_FOREACH_ROW")
-SCALE = dict(rows("ScaleRules.def", "MP_SCALE_ROW"))
+FOREACH = rows("dialect/IR/ForeachOps.def", "MP_FOREACH_ROW")
+SCALE = dict(rows("dialect/IR/ScaleRules.def", "MP_SCALE_ROW"))
 
 
 def test_the_tables_were_read():
     assert len(FOREACH) > 50
     assert len({row[0] for row in FOREACH}) == len(FOREACH)
-    assert len(SCALE) == len(rows("ScaleRules.def", "MP_SCALE_ROW")) > 40
+    assert len(SCALE) == len(rows("dialect/IR/ScaleRules.def", "MP_SCALE_ROW")) > 40
 
 
 # --- operators over lists ----------------------------------------------------
@@ -207,3 +207,22 @@ def test_a_result_follows_the_scale_of_the_operands(name):
     # A promise that holds for any result would be none.
     if result_unit:
         assert expected.abs().max() > 0
+
+
+# --- documents ----------------------------------------------------------------
+
+
+def test_each_rule_has_a_section_with_its_contract():
+    rules = {name: contract for _, name, contract, _ in rows("passes/Rules.def", "MP_RULE")}
+    text = (ROOT / "passes/docs/Rules.md").read_text()
+    assert len(rules) > 10
+    assert dict(re.findall(r"^## ([\w-]+) \((\w+)\)$", text, re.MULTILINE)) == rules
+
+
+def test_each_constraint_has_a_negative_test():
+    labels = re.findall(
+        r"^- \*\*(\w+_c\d+)\*\*", (ROOT / "dialect/docs/Spec.md").read_text(), re.MULTILINE
+    )
+    cases = (ROOT / "test/Dialect/invalid.mlir").read_text()
+    assert len(labels) > 15
+    assert [label for label in labels if f"@{label}" not in cases] == []
