@@ -19,11 +19,13 @@
 // RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=TEXT
 // RUN: echo '{"pipeline": "mp-update,func.func(mp-remove-loss-scale)"}' > %t.bundle/meta.json
 // RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=RELAXED
+// RUN: not mpopt explain %t.bundle --numerics=strict 2>&1 | FileCheck %s --check-prefix=GIVEN
 // RUN: rm %t.bundle/meta.json
 // RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=UNKNOWN
 
 // STRICT: 8 operations, target cpu, numerics strict
 // RELAXED: 8 operations, target cpu, numerics relaxed
+// GIVEN: mpopt: error: --numerics: the passes of a bundle have run; leave it out, or name its file '00_import.mlir'
 // UNKNOWN: 8 operations, target cpu{{$}}
 
 // Widening and narrowing back cancels in both layers; the weight's conversion

@@ -68,6 +68,10 @@ static Expected<std::string> contractFor(const Arguments &arguments) {
   StringRef input = arguments.inputs.front();
   if (!isBundle(input))
     return arguments.get("--numerics", "precise").str();
+  if (arguments.options.contains("--numerics"))
+    return llvm::createStringError("--numerics: the passes of a bundle have "
+                                   "run; leave it out, or name its file '" +
+                                   kBundleBefore + ".mlir'");
   Expected<std::optional<std::string>> pipeline = bundlePipeline(input);
   if (!pipeline)
     return pipeline.takeError();
