@@ -66,7 +66,7 @@ TEST_F(Fuzz, PipelinePrecise) {
 TEST_F(Fuzz, SeedsOfOldFaults) {
   for (uint64_t seed :
        {1251, 2526, 3324, 4676, 4731, 4919, 5335, 5488, 8626, 10297, 11578,
-        12497, 20326, 20654, 28963, 37426, 48674}) {
+        12497, 20326, 20654, 28963, 37426, 48674, 317595}) {
     first = seed;
     last = seed + 1;
     testPasses(
