@@ -552,3 +552,35 @@ TEST_F(Check, EndlessRoundingsAreRefused) {
   EXPECT_NE(allErrors().find("too many roundings"), std::string::npos)
       << allErrors();
 }
+
+/// x is rounded twice in forward; backward widens the second and goes back.
+static std::string roundedTwice(StringRef first, StringRef last,
+                                StringRef attributes = "") {
+  return ("func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, "
+          "tensor<4xbf16>) " +
+          attributes + R"( {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %2 = mp.cast %1 origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+  %3 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %4 = mp.cast %3 origin(promotion) {mp.backward} : tensor<4xbf16> to tensor<4xf32>
+  %5 = mp.cast %4 origin(autocast) {mp.backward} : tensor<4xf32> to tensor<4xbf16>
+  %6 = mp.cast %x origin(autocast) {mp.backward} : tensor<4xf32> to tensor<4xbf16>
+  return )" +
+          first + ", " + last + " : tensor<4xf32>, tensor<4xbf16>\n}")
+      .str();
+}
+
+// A conversion that goes back to a rounded value rounds only if that rounding
+// is gone.
+TEST_F(Check, GoingBackIsNoRoundingOfItsOwn) {
+  std::string before = roundedTwice("%2", "%5");
+  EXPECT_TRUE(accepts(
+      before, roundedTwice("%x", "%3", recorded("drop-autocast-rounding", 1))))
+      << allErrors();
+  EXPECT_FALSE(accepts(
+      before, roundedTwice("%2", "%6", recorded("drop-autocast-rounding", 3))));
+  EXPECT_NE(allErrors().find("node 5 rounds the same value and stays"),
+            std::string::npos)
+      << allErrors();
+}
