@@ -123,3 +123,18 @@ mlir::mp::splitPipeline(StringRef pipeline, std::string &error) {
   }
   return passes;
 }
+
+FailureOr<std::string> mlir::mp::contractOf(StringRef pipeline,
+                                            std::string &error) {
+  FailureOr<std::vector<std::string>> passes = splitPipeline(pipeline, error);
+  if (failed(passes))
+    return failure();
+  std::string contract = "strict";
+  for (StringRef pass : *passes) {
+    if (pass.contains("mp-remove-loss-scale"))
+      return std::string("relaxed");
+    if (pass.contains("numerics=precise"))
+      contract = "precise";
+  }
+  return contract;
+}

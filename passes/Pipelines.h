@@ -34,6 +34,10 @@ void registerPipelines();
 FailureOr<std::vector<std::string>> splitPipeline(llvm::StringRef pipeline,
                                                   std::string &error);
 
+/// The weakest contract that a textual pipeline for modules gives its passes,
+/// "strict" if they may not change a bit. Fails with a message in `error`.
+FailureOr<std::string> contractOf(llvm::StringRef pipeline, std::string &error);
+
 } // namespace mlir::mp
 
 #endif // MP_PASSES_PIPELINES_H

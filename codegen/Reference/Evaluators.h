@@ -19,6 +19,7 @@ void addPointwiseEvaluators(EvaluatorTable &table);
 void addReductionEvaluators(EvaluatorTable &table);
 void addMatmulEvaluators(EvaluatorTable &table);
 void addNormEvaluators(EvaluatorTable &table);
+void addUpdateEvaluators(EvaluatorTable &table);
 
 /// The shape that the two broadcast to; fails the call when they do not.
 Shape broadcastShapes(Call &call, ArrayRef<int64_t> a, ArrayRef<int64_t> b);

@@ -2,7 +2,8 @@
 
 #include "codegen/Reference/Interpreter.h"
 #include "codegen/Reference/Evaluators.h"
-#include "dialect/IR/MPOps.h"
+#include "dialect/Graph/Graph.h"
+#include "dialect/IR/ListOperators.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -18,6 +19,7 @@ static const EvaluatorTable &evaluators() {
     addReductionEvaluators(table);
     addMatmulEvaluators(table);
     addNormEvaluators(table);
+    addUpdateEvaluators(table);
     return table;
   }();
   return table;
@@ -40,8 +42,17 @@ static Evaluator evaluatorOf(Operation *op) {
   return evaluators().lookup(stripOverload(name));
 }
 
+/// An operator over lists that has a definition (ListOperators.h).
+static bool isExpandable(Operation *op) {
+  auto aten = dyn_cast<AtenOp>(op);
+  return aten && isListOperator(aten) && whyNotExpandable(aten).empty();
+}
+
 bool mlir::mp::reference::isSupported(Operation *op) {
-  return evaluatorOf(op) != nullptr;
+  if (auto update = dyn_cast<ScaledUpdateOp>(op))
+    return llvm::all_of(update.getBody().front().without_terminator(),
+                        [](Operation &inner) { return isSupported(&inner); });
+  return isExpandable(op) || evaluatorOf(op) != nullptr;
 }
 
 static llvm::Error errorAt(Operation *op, const Twine &message) {
@@ -75,7 +86,31 @@ static std::string shapeText(const Tensor &value) {
   return text;
 }
 
-static llvm::Error evaluateOp(Operation *op, DenseMap<Value, Tensor> &values) {
+using Values = DenseMap<Value, Tensor>;
+
+static llvm::Error evaluateBody(Block &body, Values &values);
+
+/// The body on the operands; the arguments of the body are values of their own.
+static llvm::Error evaluateUpdate(ScaledUpdateOp op, Values &values) {
+  Block &body = op.getBody().front();
+  for (auto [argument, operand] :
+       llvm::zip(body.getArguments(), op.getOperands())) {
+    Tensor value = values.find(operand)->second;
+    values[argument] = std::move(value);
+  }
+  if (llvm::Error error = evaluateBody(body, values))
+    return error;
+  for (auto [result, yielded] :
+       llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
+    Tensor value = values.find(yielded)->second;
+    values[result] = std::move(value);
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error evaluateOp(Operation *op, Values &values) {
+  if (auto update = dyn_cast<ScaledUpdateOp>(op))
+    return evaluateUpdate(update, values);
   Evaluator evaluator = evaluatorOf(op);
   if (!evaluator)
     return errorAt(op, "has no evaluator");
@@ -102,15 +137,41 @@ static llvm::Error evaluateOp(Operation *op, DenseMap<Value, Tensor> &values) {
   return llvm::Error::success();
 }
 
+static llvm::Error evaluateBody(Block &body, Values &values) {
+  for (Operation &op : body.without_terminator())
+    if (llvm::Error error = evaluateOp(&op, values))
+      return error;
+  return llvm::Error::success();
+}
+
+/// Puts the definitions of operators over lists in their places.
+static void expandLists(func::FuncOp func) {
+  for (AtenOp op : llvm::make_early_inc_range(func.getOps<AtenOp>())) {
+    if (!isExpandable(op))
+      continue;
+    OpBuilder builder(op);
+    op->replaceAllUsesWith(
+        expandListOperator(op, builder, derivedLocation(op.getLoc())));
+    op->erase();
+  }
+}
+
 llvm::Expected<std::vector<Tensor>>
 mlir::mp::reference::evaluate(func::FuncOp func, ArrayRef<Tensor> inputs) {
+  bool hasLists = llvm::any_of(func.getOps(),
+                               [](Operation &op) { return isExpandable(&op); });
+  if (hasLists) {
+    OwningOpRef<func::FuncOp> expanded = func.clone();
+    expandLists(*expanded);
+    return evaluate(*expanded, inputs);
+  }
   if (func.isExternal() || !func.getBody().hasOneBlock())
     return llvm::createStringError("function must have one block");
   if (inputs.size() != func.getNumArguments())
     return llvm::createStringError("function has " +
                                    Twine(func.getNumArguments()) +
                                    " arguments, got " + Twine(inputs.size()));
-  DenseMap<Value, Tensor> values;
+  Values values;
   for (auto [argument, input] : llvm::zip(func.getArguments(), inputs)) {
     if (!agrees(input, argument.getType()))
       return llvm::createStringError(
@@ -118,10 +179,8 @@ mlir::mp::reference::evaluate(func::FuncOp func, ArrayRef<Tensor> inputs) {
           shapeText(input) + ", which is not of its type");
     values[argument] = input;
   }
-  for (Operation &op : func.getBody().front().without_terminator())
-    if (llvm::Error error = evaluateOp(&op, values))
-      return error;
-
+  if (llvm::Error error = evaluateBody(func.getBody().front(), values))
+    return error;
   std::vector<Tensor> results;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
     results.push_back(values.find(value)->second);

@@ -72,7 +72,7 @@ LogicalResult ScaledUpdateOp::verify() {
   if (body.getArgumentTypes() != getOperandTypes())
     return emitOpError("body takes other types than the operands'");
   // scaled_update_c2: and gives the results.
-  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  auto yield = dyn_cast<YieldOp>(&body.back());
   if (!yield || yield.getOperandTypes() != getResultTypes())
     return emitOpError("body yields other types than the results'");
   // scaled_update_c3: one sweep can do it.

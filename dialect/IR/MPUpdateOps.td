@@ -49,8 +49,15 @@ def MP_YieldOp : MP_Op<"yield", [Pure, Terminator,
     HasParent<"ScaledUpdateOp">]> {
   let summary = "End the body of a scaled_update with its results";
   let description = [{
+    Legal, where the operation around it has these two results:
+
+    ```mlir
+    mp.yield %1, %2 : tensor<8xf32>, tensor<8xbf16>
+    ```
+
     Illegal: another number of values, or other types, than the results of the
-    operation around it (scaled_update_c2).
+    operation around it (scaled_update_c2); outside of such an operation
+    (yield_c1).
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";

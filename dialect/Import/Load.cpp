@@ -10,6 +10,7 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/Errc.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -54,6 +55,25 @@ Expected<std::string> mlir::mp::bundleMember(StringRef path, StringRef stage) {
   }
   return ::failure(path, "no bundle of mpopt: it has no file '" + stage +
                              ".mlir'; write one with MPOPT_DUMP=<folder>");
+}
+
+Expected<std::optional<std::string>> mlir::mp::bundlePipeline(StringRef path) {
+  SmallString<256> file(path);
+  llvm::sys::path::append(file, kBundleMeta);
+  if (!llvm::sys::fs::exists(file))
+    return std::nullopt;
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return ::failure(file, "cannot be read: " + buffer.getError().message());
+  auto meta = llvm::json::parse((*buffer)->getBuffer());
+  if (!meta)
+    return ::failure(file, "no JSON: " + llvm::toString(meta.takeError()));
+  const llvm::json::Object *object = meta->getAsObject();
+  auto pipeline =
+      object ? object->getString("pipeline") : std::optional<StringRef>();
+  if (!pipeline)
+    return ::failure(file, "has no text under the key 'pipeline'");
+  return pipeline->str();
 }
 
 /// Verifies what our own importer built, and adds the file's name to errors.

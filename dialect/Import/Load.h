@@ -22,6 +22,7 @@ enum class InputKind { Text, Bytecode, Archive, Program };
 /// The files of a bundle.
 inline constexpr llvm::StringLiteral kBundleBefore = "00_import";
 inline constexpr llvm::StringLiteral kBundleAfter = "after";
+inline constexpr llvm::StringLiteral kBundleMeta = "meta.json";
 
 /// What `data`, read from `path`, is. The name decides only where the content
 /// does not: an empty or damaged .pt2 is still meant to be one.
@@ -33,6 +34,10 @@ bool isBundle(llvm::StringRef path);
 /// The file of a bundle that holds `stage` (kBundleBefore or kBundleAfter).
 llvm::Expected<std::string> bundleMember(llvm::StringRef path,
                                          llvm::StringRef stage);
+
+/// The pipeline that the backend ran on the graph of a bundle, by its
+/// `meta.json`; none if the folder has no such file.
+llvm::Expected<std::optional<std::string>> bundlePipeline(llvm::StringRef path);
 
 /// Loads `path`; of a bundle, the module before any pass. "-" is the standard
 /// input. `model` picks a program of an archive with several.

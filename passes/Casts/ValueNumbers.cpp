@@ -9,11 +9,6 @@ using namespace mlir::mp;
 
 static constexpr unsigned kMaxSearched = 64;
 
-/// Discardable attributes say where an operation stands: phase and region.
-static const OperationEquivalence::Flags kWhatIsComputed =
-    OperationEquivalence::IgnoreLocations |
-    OperationEquivalence::IgnoreDiscardableAttrs;
-
 static bool isRepeatable(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   return isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
@@ -31,23 +26,86 @@ static SmallVector<Value> movedOperands(Operation *op) {
                              [&](unsigned i) { return op->getOperand(i); });
 }
 
+//===----------------------------------------------------------------------===//
+// Formats that hold a value
+//===----------------------------------------------------------------------===//
+
+/// Narrowest first, so that the first of two is the one to compute in.
+static std::array<FloatType, 4> wellKnownFormats(MLIRContext *context) {
+  return {Float16Type::get(context), BFloat16Type::get(context),
+          Float32Type::get(context), Float64Type::get(context)};
+}
+
+static uint8_t formatsHolding(Type element) {
+  uint8_t formats = 0;
+  for (auto [i, format] :
+       llvm::enumerate(wellKnownFormats(element.getContext())))
+    if (isExactConversion(element, format))
+      formats |= 1u << i;
+  return formats;
+}
+
+/// A value that is computed later is known by its type, and as what it was
+/// widened from.
+uint8_t ValueNumbers::formatsOf(Value value) const {
+  uint8_t result = 0;
+  while (true) {
+    if (auto it = formats.find(value); it != formats.end())
+      return result | it->second;
+    result |= formatsHolding(getElementTypeOrSelf(value.getType()));
+    auto cast = value.getDefiningOp<CastOp>();
+    if (!cast || !cast.isExact())
+      return result;
+    value = cast.getInput();
+  }
+}
+
+/// What the first result of `op` is held by, when the operands are known.
+uint8_t ValueNumbers::formatsOfResult(Operation *op) const {
+  Value result = op->getResult(0);
+  uint8_t own = formatsHolding(getElementTypeOrSelf(result.getType()));
+  if (Value source = convertedExactly(op))
+    return own | formatsOf(source);
+  if (auto round = dyn_cast<RoundOp>(op))
+    return own | formatsHolding(round.getFormat());
+  auto passed = dyn_cast<PrecisionOpInterface>(op);
+  if (!passed || op->getNumResults() != 1 || namesDtype(op) ||
+      !isRepeatable(op) ||
+      !(passed.commutesWithRounding() || passed.selectsByOrder()))
+    return own;
+  SmallVector<unsigned> operands = passed.getValueOperands();
+  uint8_t common = operands.empty() ? 0 : 0xff;
+  for (unsigned i : operands)
+    common &= formatsOf(op->getOperand(i));
+  // Constants are looked at only where that can tell more than the type.
+  uint8_t held = own;
+  for (auto [i, format] : llvm::enumerate(wellKnownFormats(op->getContext())))
+    if (((common & ~own) >> i & 1) && hasExactFillers(op, format))
+      held |= 1u << i;
+  return held;
+}
+
 /// The value that the cast `op` gives in another type; null if `op` is no cast
 /// or changes values.
-static Value convertedExactly(Operation *op) {
+Value ValueNumbers::convertedExactly(Operation *op) const {
   auto cast = dyn_cast<CastOp>(op);
   if (!cast)
     return {};
   if (cast.isExact())
     return cast.getInput();
-  // f32 to f64 to f32.
-  auto inner = cast.getInput().getDefiningOp<CastOp>();
-  bool goesBack = inner && inner.isExact() &&
-                  isExactConversion(inner.getFrom(), cast.getTo());
-  return goesBack ? inner.getInput() : Value();
+  uint8_t formats = formatsOf(cast.getInput());
+  for (auto [i, format] : llvm::enumerate(wellKnownFormats(op->getContext())))
+    if ((formats >> i & 1) && format == cast.getTo())
+      return cast.getInput();
+  return {};
 }
 
+//===----------------------------------------------------------------------===//
+// Where a value comes from
+//===----------------------------------------------------------------------===//
+
 /// The one operand whose elements `op` hands on; null if there is none.
-static Value handedOn(Operation *op) {
+Value ValueNumbers::handedOn(Operation *op) const {
   if (Value source = convertedExactly(op))
     return source;
   SmallVector<Value> moved = movedOperands(op);
@@ -68,9 +126,14 @@ static Value sourceThrough(function_ref<Value(Operation *)> step, Value value,
 }
 
 /// The computed value that a rounding of `value` to `format` rounds.
-static Value sourceOf(Value value, Type format) {
-  return sourceThrough(handedOn, value, format);
+Value ValueNumbers::sourceOf(Value value, Type format) const {
+  return sourceThrough([&](Operation *op) { return handedOn(op); }, value,
+                       format);
 }
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
 
 /// A cast or rounding: equal values get equal numbers, in whatever types.
 bool ValueNumbers::numberConversion(Operation *op) {
@@ -81,7 +144,9 @@ bool ValueNumbers::numberConversion(Operation *op) {
   Type format = roundedFormat(op);
   if (!format)
     return false;
-  Value source = sourceThrough(convertedExactly, op->getOperand(0), format);
+  Value source =
+      sourceThrough([&](Operation *by) { return convertedExactly(by); },
+                    op->getOperand(0), format);
   auto [it, isNew] =
       rounded.try_emplace({numbers.lookup(source), format}, next);
   next += isNew;
@@ -89,32 +154,71 @@ bool ValueNumbers::numberConversion(Operation *op) {
   return true;
 }
 
+/// True for an operator whose one result is made of elements of its operands.
+static bool handsOnElements(Operation *op) {
+  auto passed = dyn_cast<PrecisionOpInterface>(op);
+  return passed && op->getNumResults() == 1 && !namesDtype(op) &&
+         (passed.commutesWithRounding() || passed.selectsByOrder()) &&
+         !passed.getValueOperands().empty();
+}
+
+/// The type of the first result, where that makes a difference.
+Type ValueNumbers::typeOf(Operation *op) const {
+  Value result = op->getResult(0);
+  auto type = dyn_cast<RankedTensorType>(result.getType());
+  if (!type || !isa<FloatType>(type.getElementType()) || !handsOnElements(op))
+    return result.getType();
+  // It does the same in each format that holds the elements.
+  uint8_t held = formatsOf(result);
+  for (auto [i, format] : llvm::enumerate(wellKnownFormats(op->getContext())))
+    if (held >> i & 1)
+      return type.clone(format);
+  return type;
+}
+
+size_t ValueNumbers::hashOf(Operation *op) const {
+  size_t hash = llvm::hash_combine(op->getName(), op->hashProperties(),
+                                   op->getNumResults());
+  for (Value operand : op->getOperands())
+    hash = llvm::hash_combine(hash, numbers.lookup(operand));
+  return hash;
+}
+
+/// True if both compute the same values from operands of equal numbers.
+bool ValueNumbers::areAlike(Operation *a, Operation *b) const {
+  if (a->getName() != b->getName() ||
+      a->getNumOperands() != b->getNumOperands() ||
+      !a->getName().compareOpProperties(a->getPropertiesStorage(),
+                                        b->getPropertiesStorage()))
+    return false;
+  bool handOn = handsOnElements(a) && handsOnElements(b);
+  for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
+    if (numbers.lookup(x) != numbers.lookup(y) ||
+        (!handOn && x.getType() != y.getType()))
+      return false;
+  return handOn ? typeOf(a) == typeOf(b)
+                : a->getResultTypes() == b->getResultTypes();
+}
+
+bool ValueNumbers::numberLikeAnother(Operation *op) {
+  if (!isRepeatable(op) || op->getNumResults() == 0)
+    return false;
+  auto &alike = byHash[hashOf(op) >> 2]; // never a key that DenseMap reserves
+  for (Operation *other : alike)
+    if (areAlike(op, other)) {
+      for (auto [mine, its] : llvm::zip(op->getResults(), other->getResults()))
+        numbers[mine] = numbers.lookup(its);
+      return true;
+    }
+  alike.push_back(op);
+  return false;
+}
+
 void ValueNumbers::number(Operation *op) {
-  if (numberConversion(op))
+  if (op->getNumResults())
+    formats[op->getResult(0)] = formatsOfResult(op);
+  if (numberConversion(op) || numberLikeAnother(op))
     return;
-  if (isRepeatable(op)) {
-    size_t hash = OperationEquivalence::computeHash(
-        op,
-        [&](Value value) {
-          return llvm::hash_combine(numbers.lookup(value), value.getType());
-        },
-        OperationEquivalence::ignoreHashValue, kWhatIsComputed);
-    auto &alike = byHash[hash];
-    for (Operation *other : alike)
-      if (OperationEquivalence::isEquivalentTo(
-              op, other,
-              [&](Value a, Value b) {
-                return success(numbers.lookup(a) == numbers.lookup(b) &&
-                               a.getType() == b.getType());
-              },
-              nullptr, kWhatIsComputed)) {
-        for (auto [mine, its] :
-             llvm::zip(op->getResults(), other->getResults()))
-          numbers[mine] = numbers.lookup(its);
-        return;
-      }
-    alike.push_back(op);
-  }
   for (Value result : op->getResults())
     numbers[result] = next++;
 }
@@ -161,8 +265,10 @@ bool ValueNumbers::isRoundedElsewhere(Value value, Type format, Operation *by) {
 
 void ValueNumbers::notifyOperationErased(Operation *op) {
   // Another operation or value may come to lie where this one was.
-  for (Value result : op->getResults())
+  for (Value result : op->getResults()) {
     numbers.erase(result);
+    formats.erase(result);
+  }
   if (isNumbered && isa<CastOp, RoundOp>(op))
     erased.insert(op);
   ForwardingListener::notifyOperationErased(op);

@@ -19,7 +19,9 @@ namespace mlir::mp {
 /// Numbers of the values of one function, equal where the same operators
 /// compute them from the same inputs. What a rounding commutes with, an exact
 /// conversion or data movement, has no number of its own: wherever a pattern
-/// has moved a rounding to, it is found at the value that was computed.
+/// has moved a rounding to, it is found at the value that was computed. A
+/// conversion is also exact if its type holds each value that its operand can
+/// have, as bf16 does those of relu of a widened bf16.
 /// Numbered when first asked; values that are computed later have none.
 class ValueNumbers : public RewriterBase::ForwardingListener {
 public:
@@ -36,10 +38,22 @@ private:
   void numberAll();
   void number(Operation *op);
   bool numberConversion(Operation *op);
+  bool numberLikeAnother(Operation *op);
+  size_t hashOf(Operation *op) const;
+  bool areAlike(Operation *a, Operation *b) const;
+  Type typeOf(Operation *op) const;
+
+  uint8_t formatsOf(Value value) const;
+  uint8_t formatsOfResult(Operation *op) const;
+  Value convertedExactly(Operation *op) const;
+  Value handedOn(Operation *op) const;
+  Value sourceOf(Value value, Type format) const;
 
   func::FuncOp func;
   bool isNumbered = false;
   llvm::DenseMap<Value, unsigned> numbers;
+  /// One bit for each well-known format that holds all values of a value.
+  llvm::DenseMap<Value, uint8_t> formats;
   unsigned next = 0;
   llvm::DenseMap<size_t, SmallVector<Operation *, 1>> byHash;
   /// The number of a value rounded to a format, by the number of the value.

@@ -191,16 +191,24 @@ LogicalResult FunctionCheck::run() {
   table.allow(10 * (sizeOf(before) + sizeOf(after)));
   NormalForm traced = normalForm(before, table, Allowances());
   bool isAmbiguous = false;
-  for (Merged merged : {Merged::WithDropped, Merged::WithKept}) {
-    ScopedDiagnosticHandler quiet(before.getContext(),
-                                  [](Diagnostic &) { return success(); });
-    if (succeeded(compare(traced, merged, isAmbiguous)))
+  std::vector<Diagnostic> errors;
+  auto holdsUnder = [&](Merged merged, std::vector<Diagnostic> *kept) {
+    ScopedDiagnosticHandler keep(before.getContext(), [&](Diagnostic &error) {
+      if (kept)
+        kept->push_back(std::move(error));
       return success();
-    reported.clear();
-    if (!isAmbiguous)
-      break;
-  }
-  return compare(traced, Merged::WithDropped, isAmbiguous);
+    });
+    return succeeded(compare(traced, merged, isAmbiguous));
+  };
+  if (holdsUnder(Merged::WithDropped, &errors))
+    return success();
+  reported.clear();
+  if (isAmbiguous && holdsUnder(Merged::WithKept, nullptr))
+    return success();
+  // The first reading is the likely one.
+  for (Diagnostic &error : errors)
+    before.getContext()->getDiagEngine().emit(std::move(error));
+  return failure();
 }
 
 /// Compares both sides under one reading of the record. `isAmbiguous` tells

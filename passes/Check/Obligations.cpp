@@ -261,12 +261,32 @@ LogicalResult Verifier::verifyDropped(Operation *op) {
   return success();
 }
 
+/// The rounding whose value `op` only gives back, through exact conversions;
+/// null if it rounds by itself.
+static Operation *roundedBefore(Operation *op) {
+  FloatType narrow = roundingOf(op)->first;
+  Operation *source = op->getOperand(0).getDefiningOp();
+  while (source && isConversion(source)) {
+    if (auto rounding = roundingOf(source))
+      return rounding->first == narrow ? source : nullptr;
+    if (!isa<FloatType>(elementOf(source->getOperand(0))) ||
+        !isa<FloatType>(elementOf(source->getResult(0))))
+      return nullptr;
+    source = source->getOperand(0).getDefiningOp();
+  }
+  return nullptr;
+}
+
 /// The same value, rounded equally elsewhere and not dropped there, would
 /// differ: forward from backward, or one run of a checkpoint from the other.
 LogicalResult Verifier::verifyEqualRoundings(Operation *op) {
   for (Operation *other : byTerm[form.terms.lookup(op->getResult(0))]) {
     if (other == op || !live.contains(other) ||
         allowances.dropped.contains(other) || isa<RoundOp>(other))
+      continue;
+    // Then it is the earlier one that stays, and that is looked at as well.
+    Operation *earlier = roundedBefore(other);
+    if (earlier && !allowances.dropped.contains(earlier))
       continue;
     bool isRepeated = isBackward(op) != isBackward(other) ||
                       op->getAttr(MPDialect::kRecomputeAttrName) !=

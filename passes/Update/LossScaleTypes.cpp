@@ -114,7 +114,7 @@ void LossScaleTypes::requireLiterals(Operation *op, Value value) {
     return;
   for (StringRef name : {"other", "min", "max", "value", "self"}) {
     Attribute literal = args.get(name);
-    if (literal && isa<FloatAttr, IntegerAttr>(literal) &&
+    if (isa_and_present<FloatAttr, IntegerAttr>(literal) &&
         !isScaleFree(literal))
       return require(op, value, Value(), Unit(), /*isLiteral=*/true);
   }
@@ -138,8 +138,10 @@ static Fraction literalPower(Operation *op, bool &isKnown) {
 void LossScaleTypes::visitRow(Operation *op, ArrayRef<Value> values) {
   Value first = values.front();
   Unit unit = unitOf(first);
-  auto power = [&](Fraction exponent) { return multiply({}, unit, exponent); };
-  auto requireSum = [&](Fraction exponent) {
+  auto power = [&](const Fraction &exponent) {
+    return multiply({}, unit, exponent);
+  };
+  auto requireSum = [&](const Fraction &exponent) {
     if (values.size() != 3)
       return setResults(op, units.newUnknown());
     Unit term = multiply(unitOf(values[1]), unitOf(values[2]), exponent);

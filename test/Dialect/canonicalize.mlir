@@ -98,3 +98,30 @@ func.func @materialize_twice(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = mp.materialize %0 : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// Folds reach into the body, which may then hand on what it got.
+// CHECK-LABEL: func.func @folded_in_update
+// CHECK: mp.scaled_update(%arg0)
+// CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<4xbf16>):
+// CHECK-NEXT: mp.yield %[[A]] : tensor<4xbf16>
+func.func @folded_in_update(%x: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = mp.scaled_update(%x) : (tensor<4xbf16>) -> tensor<4xbf16> {
+  ^bb0(%a: tensor<4xbf16>):
+    %1 = mp.cast %a origin(user) : tensor<4xbf16> to tensor<4xf32>
+    %2 = mp.cast %1 origin(user) : tensor<4xf32> to tensor<4xbf16>
+    mp.yield %2 : tensor<4xbf16>
+  }
+  return %0 : tensor<4xbf16>
+}
+
+// An update that nobody reads has no effect.
+// CHECK-LABEL: func.func @unread_update
+// CHECK-NEXT: return %arg0
+func.func @unread_update(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = mp.scaled_update(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = mp.aten "aten.neg.default"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    mp.yield %1 : tensor<4xf32>
+  }
+  return %x : tensor<4xf32>
+}

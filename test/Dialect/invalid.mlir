@@ -240,3 +240,10 @@ func.func @scaled_update_c4(%g: tensor<8xf32>, %h: tensor<4xf32>) -> (tensor<8xf
   }
   return %0#0, %0#1 : tensor<8xf32>, tensor<4xf32>
 }
+
+// -----
+
+func.func @yield_c1(%g: tensor<8xf32>) {
+  // expected-error @+1 {{expects parent op 'mp.scaled_update'}}
+  mp.yield %g : tensor<8xf32>
+}

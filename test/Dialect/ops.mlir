@@ -102,3 +102,24 @@ func.func @materialize(%x: tensor<4x?xbf16>) -> tensor<4x?xbf16> {
   %0 = mp.materialize %x : tensor<4x?xbf16>
   return %0 : tensor<4x?xbf16>
 }
+
+// CHECK-LABEL: func.func @scaled_update
+// CHECK-SAME: %arg1: tensor<f32> {mp.loss_scale = -1 : i64}
+func.func @scaled_update(%g: tensor<8xf16>, %inv: tensor<f32> {mp.loss_scale = -1 : i64}, %w: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xbf16>) {
+  // CHECK: %{{.*}}:2 = mp.scaled_update(%arg0, %arg1, %arg2) : (tensor<8xf16>, tensor<f32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xbf16>) {
+  // CHECK-NEXT: ^bb0(%[[G:.*]]: tensor<8xf16>, %[[S:.*]]: tensor<f32>, %[[W:.*]]: tensor<8xf32>):
+  %0:2 = mp.scaled_update(%g, %inv, %w) : (tensor<8xf16>, tensor<f32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xbf16>) {
+  ^bb0(%a: tensor<8xf16>, %s: tensor<f32>, %b: tensor<8xf32>):
+    // CHECK-NEXT: %[[F:.*]] = mp.cast %[[G]] origin(decomposition) : tensor<8xf16> to tensor<8xf32>
+    %1 = mp.cast %a origin(decomposition) : tensor<8xf16> to tensor<8xf32>
+    // CHECK-NEXT: %[[P:.*]] = mp.aten "aten.mul.Tensor"(%[[F]], %[[S]])
+    %2 = mp.aten "aten.mul.Tensor"(%1, %s) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+    // CHECK-NEXT: %[[N:.*]] = mp.aten "aten.sub.Tensor"(%[[W]], %[[P]])
+    %3 = mp.aten "aten.sub.Tensor"(%b, %2) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    // CHECK-NEXT: %[[H:.*]] = mp.cast %[[N]] origin(user) : tensor<8xf32> to tensor<8xbf16>
+    %4 = mp.cast %3 origin(user) : tensor<8xf32> to tensor<8xbf16>
+    // CHECK-NEXT: mp.yield %[[N]], %[[H]] : tensor<8xf32>, tensor<8xbf16>
+    mp.yield %3, %4 : tensor<8xf32>, tensor<8xbf16>
+  }
+  return %0#0, %0#1 : tensor<8xf32>, tensor<8xbf16>
+}

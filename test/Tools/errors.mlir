@@ -17,6 +17,18 @@
 // RUN: mkdir -p %t.folder
 // RUN: not mpopt explain %t.folder 2>&1 | FileCheck %s --check-prefix=BUNDLE
 // BUNDLE: no bundle of mpopt: it has no file '00_import.mlir'; write one with MPOPT_DUMP=<folder>
+// RUN: mkdir -p %t.bundle
+// RUN: echo 'module {}' > %t.bundle/00_import.mlir
+// RUN: echo 'module {}' > %t.bundle/after.mlir
+// RUN: echo '{"pipeline": "mp-defalt"}' > %t.bundle/meta.json
+// RUN: not mpopt explain %t.bundle 2>&1 | FileCheck %s --check-prefix=PIPELINE
+// PIPELINE: mpopt: error: {{.*}}.bundle: pipeline 'mp-defalt': {{.*}}mp-defalt
+// RUN: echo '{"pipeline": ' > %t.bundle/meta.json
+// RUN: not mpopt explain %t.bundle 2>&1 | FileCheck %s --check-prefix=META
+// META: mpopt: error: {{.*}}meta.json: no JSON: {{.*}}
+// RUN: echo '{"torch": "2.15.0"}' > %t.bundle/meta.json
+// RUN: not mpopt explain %t.bundle 2>&1 | FileCheck %s --check-prefix=KEY
+// KEY: mpopt: error: {{.*}}meta.json: has no text under the key 'pipeline'
 // RUN: echo 'func.func @f() { mp.nothing }' > %t.mlir
 // RUN: not mpopt explain %t.mlir 2>&1 | FileCheck %s --check-prefix=SYNTAX
 // SYNTAX: mpopt: error: {{.*}}.mlir:1:18: {{.*}}mp.nothing

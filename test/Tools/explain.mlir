@@ -4,6 +4,30 @@
 // RUN: FileCheck %s --check-prefix=JSON < %t.json
 // RUN: mpopt explain %s --format=html | FileCheck %s --check-prefix=HTML
 
+// Of a bundle, the contract is that of the passes of the backend, which meta.json names.
+// RUN: mkdir -p %t.bundle
+// RUN: cp %s %t.bundle/00_import.mlir
+// RUN: mpopt %s --mp-default --mlir-print-debuginfo -o %t.bundle/after.mlir
+// RUN: echo '{"pipeline": "mp-default{numerics=strict}"}' > %t.bundle/meta.json
+// RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=STRICT
+// RUN: mpopt explain %t.bundle --format=json | FileCheck %s --check-prefix=JSON
+// RUN: echo '{"pipeline": "func.func(mp-place-stores)"}' > %t.bundle/meta.json
+// RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=STRICT
+// RUN: echo '{"pipeline": ""}' > %t.bundle/meta.json
+// RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=STRICT
+// RUN: echo '{"pipeline": "mp-default"}' > %t.bundle/meta.json
+// RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=TEXT
+// RUN: echo '{"pipeline": "mp-update,func.func(mp-remove-loss-scale)"}' > %t.bundle/meta.json
+// RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=RELAXED
+// RUN: not mpopt explain %t.bundle --numerics=strict 2>&1 | FileCheck %s --check-prefix=GIVEN
+// RUN: rm %t.bundle/meta.json
+// RUN: mpopt explain %t.bundle | FileCheck %s --check-prefix=UNKNOWN
+
+// STRICT: 8 operations, target cpu, numerics strict
+// RELAXED: 8 operations, target cpu, numerics relaxed
+// GIVEN: mpopt: error: --numerics: the passes of a bundle have run; leave it out, or name its file '00_import.mlir'
+// UNKNOWN: 8 operations, target cpu{{$}}
+
 // Widening and narrowing back cancels in both layers; the weight's conversion
 // and the output's stay. Equal layers are told once.
 // TEXT: 8 operations, target cpu, numerics precise

@@ -10,6 +10,7 @@ import torch
 from eager_code import step
 from models import Transformer, words
 from mpopt import native
+from test_tool import explain
 from torch import nn
 
 
@@ -29,6 +30,12 @@ def compile_redundant(**options):
     mpopt.counters.clear()
     step(Redundant, (X,), train=False, autocast=None, **options)
     return mpopt.counters["rewrites"]
+
+
+@pytest.mark.parametrize("numerics", ["strict", "precise"])
+def test_the_report_names_the_contract_of_the_passes(tmp_path, numerics):
+    step(Redundant, (X,), train=False, autocast=None, dump=str(tmp_path), numerics=numerics)
+    assert explain(tmp_path / "000_inference")["numerics"] == numerics
 
 
 def test_bundle(tmp_path):

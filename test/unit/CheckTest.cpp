@@ -59,6 +59,46 @@ static std::string recorded(StringRef rule, int node,
 }
 
 //===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+TEST_F(Check, ReportsEachViolationOnce) {
+  auto graph = [&](StringRef first, StringRef second) {
+    std::string text =
+        ("func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+         "  %0 = mp.aten \"aten." +
+         first +
+         ".default\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+         "  %1 = mp.aten \"aten." +
+         second +
+         ".default\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+         "  return %0, %1 : tensor<4xf32>, tensor<4xf32>\n}")
+            .str();
+    return text;
+  };
+  auto before = parseSourceString<ModuleOp>(graph("exp", "sin"), &context);
+  auto after = parseSourceString<ModuleOp>(graph("cos", "tan"), &context);
+  std::vector<std::string> texts;
+  {
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &error) {
+      EXPECT_EQ(error.getSeverity(), DiagnosticSeverity::Error);
+      texts.push_back(error.str());
+      for (Diagnostic &note : error.getNotes())
+        texts.push_back("  " + note.str());
+      return success();
+    });
+    EXPECT_TRUE(failed(checkRewrites(*before, *after)));
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{
+                       "output 0 of @f differs: aten.exp.default in f32 "
+                       "before",
+                       "  aten.cos.default in f32 after",
+                       "output 1 of @f differs: aten.sin.default in f32 "
+                       "before",
+                       "  aten.tan.default in f32 after"}));
+}
+
+//===----------------------------------------------------------------------===//
 // Strict
 //===----------------------------------------------------------------------===//
 
@@ -510,5 +550,37 @@ TEST_F(Check, EndlessRoundingsAreRefused) {
   auto module = longChain(&context, 4000, {b.getBF16Type(), b.getF16Type()});
   EXPECT_FALSE(accepts(*module, *module));
   EXPECT_NE(allErrors().find("too many roundings"), std::string::npos)
+      << allErrors();
+}
+
+/// x is rounded twice in forward; backward widens the second and goes back.
+static std::string roundedTwice(StringRef first, StringRef last,
+                                StringRef attributes = "") {
+  return ("func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, "
+          "tensor<4xbf16>) " +
+          attributes + R"( {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %2 = mp.cast %1 origin(promotion) : tensor<4xbf16> to tensor<4xf32>
+  %3 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %4 = mp.cast %3 origin(promotion) {mp.backward} : tensor<4xbf16> to tensor<4xf32>
+  %5 = mp.cast %4 origin(autocast) {mp.backward} : tensor<4xf32> to tensor<4xbf16>
+  %6 = mp.cast %x origin(autocast) {mp.backward} : tensor<4xf32> to tensor<4xbf16>
+  return )" +
+          first + ", " + last + " : tensor<4xf32>, tensor<4xbf16>\n}")
+      .str();
+}
+
+// A conversion that goes back to a rounded value rounds only if that rounding
+// is gone.
+TEST_F(Check, GoingBackIsNoRoundingOfItsOwn) {
+  std::string before = roundedTwice("%2", "%5");
+  EXPECT_TRUE(accepts(
+      before, roundedTwice("%x", "%3", recorded("drop-autocast-rounding", 1))))
+      << allErrors();
+  EXPECT_FALSE(accepts(
+      before, roundedTwice("%2", "%6", recorded("drop-autocast-rounding", 3))));
+  EXPECT_NE(allErrors().find("node 5 rounds the same value and stays"),
+            std::string::npos)
       << allErrors();
 }

@@ -241,3 +241,76 @@ func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
   EXPECT_NE(error.find("dimension 3 is outside of rank 1"), std::string::npos)
       << error;
 }
+
+// The body rounds where its operations do: neither sum is a bf16.
+TEST_F(Reference, ScaledUpdateRunsItsBody) {
+  std::vector<Tensor> results = run(R"(
+func.func @f(%g: tensor<2xf32> {mp.value = dense<[4.0, 12.0]> : tensor<2xf32>},
+             %s: tensor<f32> {mp.value = dense<0.25> : tensor<f32>},
+             %w: tensor<2xf32> {mp.value = dense<1.0> : tensor<2xf32>}) -> (tensor<2xf32>, tensor<2xbf16>) {
+  %0:2 = mp.scaled_update(%g, %s, %w) : (tensor<2xf32>, tensor<f32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xbf16>) {
+  ^bb0(%a: tensor<2xf32>, %b: tensor<f32>, %c: tensor<2xf32>):
+    %1 = mp.aten "aten.mul.Tensor"(%a, %b) : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+    %2 = mp.aten "aten.add.Tensor"(%c, %1) {args = {alpha = 0.001953125 : f64}} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %3 = mp.cast %2 origin(user) : tensor<2xf32> to tensor<2xbf16>
+    mp.yield %2, %3 : tensor<2xf32>, tensor<2xbf16>
+  }
+  return %0#0, %0#1 : tensor<2xf32>, tensor<2xbf16>
+})");
+  ASSERT_EQ(results.size(), 2u) << error;
+  EXPECT_EQ(results[0].floats, (Numbers{1 + 0x1p-9, 1 + 3 * 0x1p-9}));
+  EXPECT_EQ(results[1].floats, (Numbers{1, 1 + 0x1p-7}));
+}
+
+// PyTorch multiplies in f32 and rounds to the gradient's type; one value that
+// is not finite sets the flag for all.
+TEST_F(Reference, CheckAndUnscale) {
+  std::vector<Tensor> results = run(R"(
+func.func @f(%g: tensor<2xf16> {mp.value = dense<[1.0, 0x7C00]> : tensor<2xf16>},
+             %h: tensor<1xf16> {mp.value = dense<3.0> : tensor<1xf16>},
+             %found: tensor<f32> {mp.value = dense<0.0> : tensor<f32>},
+             %inverse: tensor<f32> {mp.value = dense<0.333333343> : tensor<f32>}) -> (tensor<2xf16>, tensor<1xf16>, tensor<f32>) {
+  %0:3 = mp.aten "aten._amp_foreach_non_finite_check_and_unscale.default"(%g, %h, %found, %inverse)
+      {args = {self = ["%0", "%1"], found_inf = "%2", inv_scale = "%3"}}
+      : (tensor<2xf16>, tensor<1xf16>, tensor<f32>, tensor<f32>) -> (tensor<2xf16>, tensor<1xf16>, tensor<f32>)
+  return %0#0, %0#1, %0#2 : tensor<2xf16>, tensor<1xf16>, tensor<f32>
+})");
+  ASSERT_EQ(results.size(), 3u) << error;
+  EXPECT_EQ(results[0].floats, (Numbers{0.333251953125, INFINITY}));
+  EXPECT_EQ(results[1].floats, Numbers{1});
+  EXPECT_EQ(results[2].floats, Numbers{1});
+}
+
+TEST_F(Reference, ListOperatorsRunTheirLoop) {
+  std::vector<Tensor> results = run(R"(
+func.func @f(%x: tensor<2xf32> {mp.value = dense<[1.0, -2.0]> : tensor<2xf32>},
+             %y: tensor<1xf32> {mp.value = dense<4.0> : tensor<1xf32>}) -> (tensor<2xf32>, tensor<1xf32>, tensor<2xf32>) {
+  %0:2 = mp.aten "aten._foreach_addcdiv.ScalarList"(%x, %y, %x, %y, %x, %y)
+      {args = {self = ["%0", "%1"], tensor1 = ["%2", "%3"], tensor2 = ["%4", "%5"], scalars = [0.5 : f64, 2.0 : f64]}}
+      : (tensor<2xf32>, tensor<1xf32>, tensor<2xf32>, tensor<1xf32>, tensor<2xf32>, tensor<1xf32>) -> (tensor<2xf32>, tensor<1xf32>)
+  %1 = mp.aten "aten._foreach_maximum.Scalar"(%x) {args = {self = ["%0"], scalar = 0.25 : f64}} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0#0, %0#1, %1 : tensor<2xf32>, tensor<1xf32>, tensor<2xf32>
+})");
+  ASSERT_EQ(results.size(), 3u) << error;
+  EXPECT_EQ(results[0].floats, (Numbers{1.5, -1.5}));
+  EXPECT_EQ(results[1].floats, Numbers{6});
+  EXPECT_EQ(results[2].floats, (Numbers{1, 0.25}));
+}
+
+// As torch.lerp: from the nearer end, so that a weight of 1 gives the end.
+TEST_F(Reference, OperatorsOfOptimizers) {
+  std::vector<Tensor> results = run(R"(
+func.func @f(%x: tensor<3xf64> {mp.value = dense<[1.0e30, 3.0, -1.0]> : tensor<3xf64>},
+             %y: tensor<3xf64> {mp.value = dense<[1.0, 5.0, 0.5]> : tensor<3xf64>}) -> (tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<f64>) {
+  %0 = mp.aten "aten.lerp.Scalar"(%x, %y) {args = {weight = 1.0 : f64}} : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %1 = mp.aten "aten.addcmul.default"(%y, %y, %y) {args = {value = 2 : i64}} : (tensor<3xf64>, tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %2 = mp.aten "aten.clamp_max.default"(%x) {args = {max = 2.0 : f64}} : (tensor<3xf64>) -> tensor<3xf64>
+  %3 = mp.aten "aten.linalg_vector_norm.default"(%y) : (tensor<3xf64>) -> tensor<f64>
+  return %0, %1, %2, %3 : tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<f64>
+})");
+  ASSERT_EQ(results.size(), 4u) << error;
+  EXPECT_EQ(results[0].floats, (Numbers{1, 5, 0.5}));
+  EXPECT_EQ(results[1].floats, (Numbers{3, 55, 1}));
+  EXPECT_EQ(results[2].floats, (Numbers{2, 2, -1}));
+  EXPECT_EQ(results[3].floats, Numbers{std::sqrt(26.25)});
+}

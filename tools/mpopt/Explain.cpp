@@ -4,6 +4,7 @@
 #include "dialect/IR/Target.h"
 #include "dialect/Import/Load.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Pipelines.h"
 #include "passes/Report/ReportPrinters.h"
 #include "tools/mpopt/Commands.h"
 #include "tools/mpopt/Session.h"
@@ -62,15 +63,39 @@ static Expected<Pair> makePair(Session &session, const Arguments &arguments) {
   return pair;
 }
 
+/// The contract of a bundle's passes, or of those that ran now.
+static Expected<std::string> contractFor(const Arguments &arguments) {
+  StringRef input = arguments.inputs.front();
+  if (!isBundle(input))
+    return arguments.get("--numerics", "precise").str();
+  if (arguments.options.contains("--numerics"))
+    return llvm::createStringError("--numerics: the passes of a bundle have "
+                                   "run; leave it out, or name its file '" +
+                                   kBundleBefore + ".mlir'");
+  Expected<std::optional<std::string>> pipeline = bundlePipeline(input);
+  if (!pipeline)
+    return pipeline.takeError();
+  if (!*pipeline)
+    return std::string();
+  std::string message;
+  FailureOr<std::string> contract = contractOf(**pipeline, message);
+  if (failed(contract))
+    return llvm::createStringError(input + ": pipeline '" + **pipeline +
+                                   "': " + message);
+  return *contract;
+}
+
 int mlir::mp::runExplain(const Arguments &arguments) {
   Session session;
   Expected<Pair> pair = makePair(session, arguments);
   if (!pair)
     return reportError(pair.takeError());
+  Expected<std::string> contract = contractFor(arguments);
+  if (!contract)
+    return reportError(contract.takeError());
   CastReport report = makeReport(*pair->before, *pair->after);
   report.input = arguments.inputs.front();
-  if (!isBundle(report.input))
-    report.numerics = arguments.get("--numerics", "precise").str();
+  report.numerics = std::move(*contract);
 
   StringRef format = arguments.get("--format", "text");
   auto print = format == "json"   ? printJSON
