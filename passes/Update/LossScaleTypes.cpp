@@ -31,33 +31,54 @@ LossScaleTypes::LossScaleTypes(func::FuncOp func) {
   Block &body = func.getBody().front();
   for (BlockArgument argument : body.getArguments())
     visitArgument(argument, func);
+  visitScales(func);
   for (Operation &op : body.without_terminator())
     visit(&op);
 }
 
-/// `value` is the `power`-th power of a loss scale. Where one scale comes in
-/// and the inverse of one, they are one: nothing in the graph could say so.
+/// `value` is the `power`-th power of a loss scale of its own.
 void LossScaleTypes::define(Value value, int64_t power) {
-  unsigned symbol = units.newScale().powers.front().first;
-  if (isa<BlockArgument>(value)) {
-    bool isOther = incoming && (incomingPower > 0) != (power > 0);
-    if (isOther)
-      symbol = *incoming;
-    incoming = symbol;
-    incomingPower = power;
-  }
+  defineAs(units.newScale().powers.front().first, value, power);
+}
+
+void LossScaleTypes::defineAs(unsigned symbol, Value value, int64_t power) {
   scaleValues.try_emplace(symbol, value);
   unitOfValue[value] = Unit{{{symbol, Fraction(power, 1)}}};
   pure.insert(value);
 }
 
+static int64_t scalePowerOf(BlockArgument argument, func::FuncOp func) {
+  auto power = func.getArgAttrOfType<IntegerAttr>(
+      argument.getArgNumber(), MPDialect::kLossScaleAttrName);
+  return power && isFloatTensor(argument) ? power.getInt() : 0;
+}
+
+/// Whose inverse an argument is, nothing in the graph says. One scale and one
+/// inverse belong together; of more, an inverse has a unit that is not known.
+void LossScaleTypes::visitScales(func::FuncOp func) {
+  SmallVector<BlockArgument> scales, inverses;
+  for (BlockArgument argument : func.getArguments()) {
+    int64_t power = scalePowerOf(argument, func);
+    if (power != 0)
+      (power > 0 ? scales : inverses).push_back(argument);
+  }
+  for (BlockArgument scale : scales)
+    define(scale, scalePowerOf(scale, func));
+  bool isPair = scales.size() == 1 && inverses.size() == 1;
+  for (BlockArgument inverse : inverses) {
+    int64_t power = scalePowerOf(inverse, func);
+    if (isPair)
+      defineAs(unitOf(scales.front()).powers.front().first, inverse, power);
+    else if (scales.empty())
+      define(inverse, power);
+    else
+      pure.insert(inverse);
+  }
+}
+
 void LossScaleTypes::visitArgument(BlockArgument argument, func::FuncOp func) {
   if (!isFloatTensor(argument))
     return;
-  auto power = func.getArgAttrOfType<IntegerAttr>(
-      argument.getArgNumber(), MPDialect::kLossScaleAttrName);
-  if (power && power.getInt() != 0)
-    return define(argument, power.getInt());
   StringRef role = roleOf(argument, func);
   bool isPlain = role == "parameter" || role == "buffer";
   unitOfValue[argument] = isPlain ? Unit() : units.newUnknown();

@@ -60,6 +60,8 @@ private:
   void visitOperator(Operation *op);
   void visitRow(Operation *op, ArrayRef<Value> values);
   void define(Value value, int64_t power);
+  void defineAs(unsigned symbol, Value value, int64_t power);
+  void visitScales(func::FuncOp func);
   void setResults(Operation *op, const Unit &unit);
   Unit product(ArrayRef<Value> values) const;
   void require(Operation *op, Value value, Value other, const Unit &unit,
@@ -74,9 +76,6 @@ private:
   llvm::DenseMap<unsigned, Value> scaleValues;
   llvm::DenseSet<Value> pure;
   SmallVector<ScaleConflict> conflicts;
-  /// The last scale that came in as an argument, or whose inverse did.
-  std::optional<unsigned> incoming;
-  int64_t incomingPower = 0;
 };
 
 /// Marks the loss scales that `_amp_update_scale` and the operator that checks

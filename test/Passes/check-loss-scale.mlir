@@ -145,3 +145,14 @@ func.func @none(%w: tensor<8xf32> {mp.role = "parameter"}, %g: tensor<8xf32>) ->
   %2 = mp.aten "aten.sub.Tensor"(%w, %1) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %2 : tensor<8xf32>
 }
+
+// -----
+
+// Two scales and the inverse of one come in: which one's, nothing says.
+func.func @whose_inverse(%w: tensor<8xf32> {mp.role = "parameter"}, %x: tensor<8xf32> {mp.role = "buffer"}, %a: tensor<f32> {mp.loss_scale = 1},
+                         %b: tensor<f32> {mp.loss_scale = 1}, %inverse: tensor<f32> {mp.loss_scale = -1}) -> tensor<8xf32> {
+  %g = mp.aten "aten.mul.Tensor"(%x, %a) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  %1 = mp.aten "aten.mul.Tensor"(%g, %inverse) : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  %2 = mp.aten "aten.sub.Tensor"(%w, %1) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
