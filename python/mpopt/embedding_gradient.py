@@ -9,7 +9,6 @@ The bits are the same: an untouched row gets what adding zero gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -34,20 +33,23 @@ class _Sum(NamedTuple):
 
 def fuse(graph: fx.Graph, table: Table) -> int:
     """Expand the sums that gain by it, in place; return how many."""
-    found = list(_sums(graph))
-    for item in found:
-        _expand(item, table)
-    return len(found)
+    count = 0
+    for lookup in list(graph.find_nodes(op="call_function", target=_LOOKUP)):
+        found = _sum_of(lookup)  # now: the sum before may have taken its operand's place
+        if found is not None:
+            _expand(found, table)
+            count += 1
+    return count
 
 
-def _sums(graph: fx.Graph) -> Iterator[_Sum]:
-    for lookup in graph.find_nodes(op="call_function", target=_LOOKUP):
-        add = next(iter(lookup.users), None)
-        if len(lookup.users) != 1 or add is None or add.target is not _ADD or add.kwargs:
-            continue
-        others = [arg for arg in add.args if arg is not lookup]
-        if len(others) == 1 and isinstance(others[0], fx.Node) and _gains(lookup, others[0]):
-            yield _Sum(add, lookup, others[0])
+def _sum_of(lookup: fx.Node) -> _Sum | None:
+    add = next(iter(lookup.users), None)
+    if len(lookup.users) != 1 or add is None or add.target is not _ADD or add.kwargs:
+        return None
+    others = [arg for arg in add.args if arg is not lookup]
+    if len(others) != 1 or not isinstance(others[0], fx.Node) or not _gains(lookup, others[0]):
+        return None
+    return _Sum(add, lookup, others[0])
 
 
 def _gains(lookup: fx.Node, other: fx.Node) -> bool:
