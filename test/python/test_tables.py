@@ -192,9 +192,14 @@ UNITS: dict[str, tuple[tuple[int, ...], int]] = {
     "Free": ((4, 4), 0),
 }
 PROMISES_NOTHING = {"Unknown", "None", "NewScale"}
+OF_THEIR_OWN = {"Update"}
 
 
-@pytest.mark.parametrize("name", [n for n, rule in SCALE.items() if rule not in PROMISES_NOTHING])
+def names_by(*rules):
+    return [name for name, rule in SCALE.items() if rule in rules]
+
+
+@pytest.mark.parametrize("name", names_by(*{*SCALE.values()} - PROMISES_NOTHING - OF_THEIR_OWN))
 def test_a_result_follows_the_scale_of_the_operands(name):
     overload, shapes, rest = SAMPLES[name]
     units, result_unit = UNITS[SCALE[name]]
@@ -207,6 +212,34 @@ def test_a_result_follows_the_scale_of_the_operands(name):
     # A promise that holds for any result would be none.
     if result_unit:
         assert expected.abs().max() > 0
+
+
+def updated(name, scale):
+    """The weight after an update of gradients that are multiplied by `scale`."""
+    call = operator(f"{name}_.default")
+    generator = torch.Generator().manual_seed(0)
+    numbers = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "lr_decay": 0.0, "weight_decay": 0.01}
+    numbers |= {"eps": 1e-8, "momentum": 0.9, "dampening": 0.0}
+    given = {"grad_scale": torch.tensor(scale), "found_inf": torch.tensor(0.0)}
+    for argument in call._schema.arguments:
+        if argument.name in ("max_exp_avg_sqs",):
+            given[argument.name] = []
+        elif argument.name == "state_steps":
+            given[argument.name] = [torch.tensor(1.0)]
+        elif str(argument.type) == "List[Tensor]":
+            given[argument.name] = [torch.rand(64, generator=generator)]
+        elif argument.name not in given:
+            given[argument.name] = numbers.get(argument.name, False)
+    given["grads"][0].mul_(scale)
+    before = given["self"][0].clone()
+    call(**given)
+    assert not torch.equal(before, given["self"][0])
+    return given["self"][0]
+
+
+@pytest.mark.parametrize("name", names_by("Update"))
+def test_an_update_divides_its_gradients_by_the_scale(name):
+    assert torch.equal(updated(name, 1024.0), updated(name, 1.0))
 
 
 # --- documents ----------------------------------------------------------------
