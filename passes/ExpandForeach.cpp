@@ -37,10 +37,7 @@ private:
     unsigned count = op->getNumResults() - isUnscaling(op);
     if (!log.apply(rule, op, Twine(count) + " tensors, one by one"))
       return;
-    OpBuilder builder(op);
-    op->replaceAllUsesWith(
-        expandListOperator(op, builder, derivedLocation(op.getLoc())));
-    op->erase();
+    replaceByLoop(op, derivedLocation(op.getLoc()));
   }
 };
 } // namespace

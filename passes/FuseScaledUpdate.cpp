@@ -21,10 +21,8 @@ static bool hasDimensions(Value value) {
   return type && type.getRank() > 0;
 }
 
-static bool isCopyInto(Operation *op, Value target) {
-  auto aten = dyn_cast<AtenOp>(op);
-  return aten && aten.getCallee() == "aten.copy_.default" &&
-         op->getNumOperands() == 2 && op->getOperand(0) == target;
+static bool isCopyInPlace(AtenOp op) {
+  return op.getCallee() == "aten.copy_.default" && op->getNumOperands() == 2;
 }
 
 namespace {
@@ -111,7 +109,8 @@ private:
   static std::vector<Sweep> sweepsOf(func::FuncOp func);
   static StringRef whyNot(const Sweep &sweep);
   static void fuse(Sweep &sweep, RewriteLog &log);
-  static ScaledUpdateOp build(const Sweep &sweep, OpBuilder &builder);
+  static ScaledUpdateOp build(const Sweep &sweep, ArrayRef<Operation *> ops,
+                              OpBuilder &builder);
 };
 } // namespace
 
@@ -124,9 +123,9 @@ SmallVector<Value> FuseScaledUpdate::rootsOf(func::FuncOp func) {
     if (op && isElementwise(op))
       roots.insert(value);
   };
-  for (Operation &op : body)
-    if (op.getNumOperands() == 2 && isCopyInto(&op, op.getOperand(0)))
-      consider(op.getOperand(1));
+  for (AtenOp op : body.getOps<AtenOp>())
+    if (isCopyInPlace(op))
+      consider(op->getOperand(1));
   for (Value value : body.getTerminator()->getOperands())
     consider(value);
   return roots.takeVector();
@@ -174,8 +173,9 @@ StringRef FuseScaledUpdate::whyNot(const Sweep &sweep) {
   return "";
 }
 
-ScaledUpdateOp FuseScaledUpdate::build(const Sweep &sweep, OpBuilder &builder) {
-  SmallVector<Operation *> ops = sweep.inOrder();
+ScaledUpdateOp FuseScaledUpdate::build(const Sweep &sweep,
+                                       ArrayRef<Operation *> ops,
+                                       OpBuilder &builder) {
   Location loc = derivedLocation(sweep.roots.front().getLoc());
   auto update =
       ScaledUpdateOp::create(builder, loc, TypeRange(ValueRange(sweep.roots)),
@@ -203,7 +203,8 @@ static int64_t bytesOf(ValueRange values) {
 }
 
 void FuseScaledUpdate::fuse(Sweep &sweep, RewriteLog &log) {
-  Operation *last = sweep.inOrder().back();
+  SmallVector<Operation *> ops = sweep.inOrder();
+  Operation *last = ops.back();
   if (StringRef why = whyNot(sweep); !why.empty())
     return log.miss(Rule::FuseScaledUpdate, last, why);
   SmallVector<Value> arrays =
@@ -219,8 +220,7 @@ void FuseScaledUpdate::fuse(Sweep &sweep, RewriteLog &log) {
     builder.setInsertionPointAfter(start);
   else
     builder.setInsertionPointToStart(last->getBlock());
-  SmallVector<Operation *> ops = sweep.inOrder();
-  ScaledUpdateOp update = build(sweep, builder);
+  ScaledUpdateOp update = build(sweep, ops, builder);
   for (auto [root, result] : llvm::zip(sweep.roots, update.getResults()))
     root.replaceUsesWithIf(result, [&](OpOperand &use) {
       return update->isBeforeInBlock(use.getOwner());

@@ -146,14 +146,9 @@ static llvm::Error evaluateBody(Block &body, Values &values) {
 
 /// Puts the definitions of operators over lists in their places.
 static void expandLists(func::FuncOp func) {
-  for (AtenOp op : llvm::make_early_inc_range(func.getOps<AtenOp>())) {
-    if (!isExpandable(op))
-      continue;
-    OpBuilder builder(op);
-    op->replaceAllUsesWith(
-        expandListOperator(op, builder, derivedLocation(op.getLoc())));
-    op->erase();
-  }
+  for (AtenOp op : llvm::make_early_inc_range(func.getOps<AtenOp>()))
+    if (isExpandable(op))
+      replaceByLoop(op, derivedLocation(op.getLoc()));
 }
 
 llvm::Expected<std::vector<Tensor>>

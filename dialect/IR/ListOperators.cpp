@@ -236,3 +236,9 @@ SmallVector<Value> mlir::mp::expandListOperator(AtenOp op, OpBuilder &builder,
     return expandForeach(op, *row, builder, loc);
   return Unscaling(op, builder, loc).build();
 }
+
+void mlir::mp::replaceByLoop(AtenOp op, Location loc) {
+  OpBuilder builder(op);
+  op->replaceAllUsesWith(expandListOperator(op, builder, loc));
+  op->erase();
+}

@@ -31,6 +31,9 @@ llvm::StringRef whyNotExpandable(AtenOp op);
 llvm::SmallVector<Value> expandListOperator(AtenOp op, OpBuilder &builder,
                                             Location loc);
 
+/// Puts that loop in the place of an expandable list operator.
+void replaceByLoop(AtenOp op, Location loc);
+
 } // namespace mlir::mp
 
 #endif // MP_DIALECT_IR_LISTOPERATORS_H

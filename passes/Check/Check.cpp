@@ -267,12 +267,8 @@ static void unfold(func::FuncOp func) {
       continue;
     }
     auto aten = dyn_cast<AtenOp>(op);
-    if (!aten || !isListOperator(aten) || !whyNotExpandable(aten).empty())
-      continue;
-    OpBuilder builder(aten);
-    aten->replaceAllUsesWith(
-        expandListOperator(aten, builder, derivedLocation(aten.getLoc())));
-    aten->erase();
+    if (aten && isListOperator(aten) && whyNotExpandable(aten).empty())
+      replaceByLoop(aten, derivedLocation(aten.getLoc()));
   }
 }
 

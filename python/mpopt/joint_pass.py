@@ -121,7 +121,7 @@ class _Run:
         with _stage("import"):
             imported = importer.import_graph(self.graph, self.owner.capture)
         if self.owner.checks_loss_scale:
-            loss_scale.check(self.graph, imported, self.options.strict)
+            loss_scale.check(imported, self.options.strict)
         with _stage("build"):
             self.module = native.module_type().from_graph(
                 imported.inputs,

@@ -6,21 +6,16 @@ and updates in the step itself. `mp-check-loss-scale` infers the rest.
 
 from __future__ import annotations
 
-from torch import fx
-
 from . import log, native
 from .errors import MpoptError
-from .importer import Imported, target_text
+from .importer import Imported
 
 _PASSES = "func.func(mp-normalize,mp-expand-foreach,mp-check-loss-scale)"
 
 
-def reads_scale(graph: fx.Graph) -> bool:
+def reads_scale(imported: Imported) -> bool:
     """True if the graph holds an operator of a loss scaler."""
-    return any(
-        node.op == "call_function" and target_text(node.target).startswith("aten._amp_")
-        for node in graph.nodes
-    )
+    return any(target.startswith("aten._amp_") for target, *_ in imported.nodes)
 
 
 def faults(imported: Imported) -> str:
@@ -35,9 +30,9 @@ def faults(imported: Imported) -> str:
     return ""
 
 
-def check(graph: fx.Graph, imported: Imported, strict: bool) -> None:
+def check(imported: Imported, strict: bool) -> None:
     """Warn of faults, and count them; raise MpoptError under `strict`."""
-    if not reads_scale(graph):
+    if not reads_scale(imported):
         return
     text = faults(imported)
     if not text:

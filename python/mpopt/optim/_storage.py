@@ -21,13 +21,13 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
+from ._arrays import HALF
 
 DEFAULTS: dict[str, Any] = {"master": None, "rounding": "nearest", "seed": 0, "state_dtype": None}
 
 LOW = "weight_low"
 """The state with the low half of a split master: int16, shaped like its parameter."""
 
-_HALF = (torch.bfloat16, torch.float16)
 _MOMENTS = (torch.float32, torch.bfloat16)
 
 
@@ -52,7 +52,7 @@ def state_dtype(param: Tensor, group: Mapping[str, Any]) -> torch.dtype:
     chosen = group.get("state_dtype")
     if chosen is not None:
         return chosen  # type: ignore[no-any-return]
-    is_wide = param.dtype in _HALF and (is_split(group) or is_stochastic(group))
+    is_wide = param.dtype in HALF and (is_split(group) or is_stochastic(group))
     return torch.float32 if is_wide else param.dtype
 
 
@@ -94,7 +94,7 @@ def _why_not(param: Tensor, options: Mapping[str, Any]) -> str:
     if options["rounding"] == "stochastic":
         if options["master"]:
             return 'rounding="stochastic" is for parameters without a master'
-        if param.dtype not in _HALF and options["state_dtype"] is not torch.bfloat16:
+        if param.dtype not in HALF and options["state_dtype"] is not torch.bfloat16:
             return 'rounding="stochastic" is for parameters or moments in a half type'
     return ""
 
