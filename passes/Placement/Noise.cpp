@@ -33,21 +33,6 @@ static bool roundsToHalf(Operation *op) {
   return false;
 }
 
-/// True if the elements of `value` all have one sign, so that noise in a sum
-/// of them averages away.
-static bool hasOneSign(Value value) {
-  Operation *op = viewedBuffer(value).getDefiningOp();
-  if (!op)
-    return false;
-  if (scaleRuleOf(op) == ScaleRule::Square)
-    return true;
-  StringRef name = stripOverload(frameworkCallee(op));
-  if (name == "aten.exp" || name == "aten.abs" || name == "aten.sigmoid")
-    return true;
-  return name == "aten.mul" && op->getNumOperands() == 2 &&
-         op->getOperand(0) == op->getOperand(1);
-}
-
 /// A literal number among the arguments.
 static std::optional<double> literal(Operation *op, StringRef name) {
   auto args = op->getAttrOfType<DictionaryAttr>("args");
@@ -59,9 +44,35 @@ static std::optional<double> literal(Operation *op, StringRef name) {
   return std::nullopt;
 }
 
+/// True if the elements of `value` all have one sign, so that noise in a sum
+/// of them averages away.
+static bool hasOneSign(Value value) {
+  Operation *op = viewedBuffer(value).getDefiningOp();
+  if (!op)
+    return false;
+  ScaleRule rule = scaleRuleOf(op);
+  if (rule == ScaleRule::Square ||
+      (rule == ScaleRule::Power &&
+       std::fmod(literal(op, "exponent").value_or(1), 2) == 0))
+    return true;
+  StringRef name = stripOverload(frameworkCallee(op));
+  if (name == "aten.exp" || name == "aten.abs" || name == "aten.sigmoid")
+    return true;
+  return name == "aten.mul" && op->getNumOperands() == 2 &&
+         op->getOperand(0) == op->getOperand(1);
+}
+
 /// What a smooth function without a unit keeps of relative noise. Gates (tanh,
 /// sigmoid, erf) are flat where they are not small.
 static constexpr double kGateGain = 0.25;
+static constexpr double kGateSquare = 0.5;
+
+/// Attention averages values; what it keeps of their mean square.
+static constexpr double kAttentionSquare = 0.125;
+
+/// Mean square of a parameter with two dimensions or more: a deviation of 0.02,
+/// which transformers start from. Vectors scale, and are of size 1.
+static constexpr double kMatrixSquare = 4e-4;
 
 NoiseModel::State NoiseModel::lookUp(Value value) const {
   return states.lookup(value);
@@ -79,8 +90,17 @@ struct Propagation {
         floats.push_back(i);
     if (floats.empty())
       return;
-    if (kindOf(op) == OpKind::Reduction)
+    OpKind kind = kindOf(op);
+    if (kind == OpKind::Reduction)
       reduce(op, squares);
+    else if (kind == OpKind::Matmul)
+      contract(op, squares);
+    else if (kind == OpKind::Convolution)
+      carry(squares, 1);
+    else if (kind == OpKind::Attention)
+      attend(squares);
+    else if (isDataMovementKind(kind))
+      mix(squares);
     else
       apply(scaleRuleOf(op), op, squares);
     square = std::clamp(square, 0x1p-20, 0x1p20);
@@ -94,10 +114,49 @@ private:
 
   void reduce(Operation *op, ArrayRef<double> squares) {
     square = squares[floats.front()];
+    bool isOneSign = hasOneSign(op->getOperand(floats.front()));
     bool averages = scaleRuleOf(op) == ScaleRule::Square ||
-                    op->getNumResults() > 1 ||
-                    hasOneSign(op->getOperand(floats.front()));
+                    op->getNumResults() > 1 || isOneSign;
     scaleAll(averages ? 0 : 1);
+    if (stripOverload(frameworkCallee(op)) != "aten.sum")
+      return;
+    double terms =
+        double(estimatedElements(op->getOperand(floats.front()).getType())) /
+        std::max<int64_t>(1, estimatedElements(op->getResult(0).getType()));
+    square *= isOneSign ? terms * terms : terms;
+  }
+
+  /// A contraction of terms of either sign.
+  void contract(Operation *op, ArrayRef<double> squares) {
+    product(op, squares);
+    if (floats.size() > 2) // a bias
+      square /= squares[floats.back()];
+    if (auto matmul = dyn_cast<MatmulOp>(op)) {
+      auto lhs = cast<RankedTensorType>(matmul.getLhs().getType());
+      int64_t depth = lhs.getShape().back();
+      square *= ShapedType::isDynamic(depth) ? kDynamicSize : depth;
+    }
+  }
+
+  /// Noise of all operands, size of the first.
+  void carry(ArrayRef<double> squares, double factor) {
+    scaleAll(1);
+    square = squares[floats.front()] * factor;
+  }
+
+  /// Forward reads queries, keys and values; backward a gradient first.
+  void attend(ArrayRef<double> squares) {
+    bool isForward = floats.size() < 5;
+    carry(squares, isForward ? kAttentionSquare : 1);
+    scaleAll(isForward ? 1.0 / floats.size() : kGateGain);
+    if (!isForward)
+      gains[floats.front()] = 1;
+  }
+
+  /// Elements of one operand or the other.
+  void mix(ArrayRef<double> squares) {
+    sum(nullptr, squares);
+    square /= floats.size();
   }
 
   void product(Operation *op, ArrayRef<double> squares) {
@@ -110,7 +169,7 @@ private:
 
   /// Weighs terms by their mean squares.
   void sum(Operation *op, ArrayRef<double> squares) {
-    double constant = literal(op, "other").value_or(0);
+    double constant = op ? literal(op, "other").value_or(0) : 0;
     square = constant * constant;
     for (unsigned i : floats)
       square += squares[i];
@@ -159,8 +218,11 @@ private:
       return power(literal(op, "exponent").value_or(1), squares);
     case ScaleRule::Zero:
       return;
-    default:
-      return scaleAll(kindOf(op) == OpKind::Pointwise ? kGateGain : 1);
+    default: {
+      bool isGate = kindOf(op) == OpKind::Pointwise;
+      square = isGate ? kGateSquare : squares[floats.front()];
+      return scaleAll(isGate ? kGateGain : 1);
+    }
     }
   }
 
@@ -199,8 +261,19 @@ void NoiseModel::backward(Operation *op) {
       states[operand].weight += gain * weight;
 }
 
+/// True for an argument that is the gradient of a result.
+static bool isTangent(func::FuncOp func, BlockArgument arg) {
+  auto role = func.getArgAttrOfType<StringAttr>(arg.getArgNumber(),
+                                                MPDialect::kRoleAttrName);
+  return role && role.getValue() == "tangent";
+}
+
 NoiseModel::NoiseModel(func::FuncOp func) {
   Block &body = func.getBody().front();
+  for (BlockArgument arg : body.getArguments())
+    if (isFloatTensor(arg.getType()) && !isTangent(func, arg) &&
+        cast<RankedTensorType>(arg.getType()).getRank() > 1)
+      states[arg].square = kMatrixSquare;
   for (Operation &op : body.without_terminator())
     forward(&op);
   SmallVector<Value> results;
