@@ -203,7 +203,7 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
   }];
   let options = [
     MP_NumericsOption<>,
-    Option<"epsilon", "epsilon", "double", "0.1",
+    Option<"epsilon", "epsilon", "double", "0.05",
            "relaxed: growth of the estimated error">,
     Option<"freedom", "freedom", "::mlir::mp::Freedom",
            "::mlir::mp::Freedom::Stream", "relaxed: what may be rounded",

@@ -23,6 +23,21 @@ Placement::Placement(func::FuncOp func, const FusionEstimate &fusion,
   for (size_t i = 0; i < fusion.getKernels().size(); ++i)
     addReads(i);
   addResults(func.getBody().front().getTerminator());
+  correlate();
+}
+
+/// The readers of one rounded copy see the same error, so that what reaches the
+/// results along k ways adds up before it is squared: by Cauchy and Schwarz to k
+/// times the sum of the squares at most.
+void Placement::correlate() {
+  for (const StoredValue &stored : values) {
+    auto isNoisy = [&](const Port &port) {
+      return problem.getPorts()[port.port].noise > 0;
+    };
+    double ways = llvm::count_if(stored.ports, isNoisy);
+    for (const Port &port : stored.ports)
+      problem.scaleNoise(port.port, ways);
+  }
 }
 
 void Placement::addReads(int number) {

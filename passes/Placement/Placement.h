@@ -53,6 +53,7 @@ private:
   void addReads(int kernel);
   void addRead(OpOperand &use, int kernel, bool isExternal);
   void addResults(Operation *terminator);
+  void correlate();
   StoredValue *valueFor(const RootRead &read);
   PlacementProblem::Value describe(const RootRead &read);
   /// The type that a reader must get; std::nullopt if it is open.

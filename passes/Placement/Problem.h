@@ -81,6 +81,9 @@ public:
   int addPort(const Port &port);
   int addCall(const Call &call);
 
+  /// Multiplies the noise of a port.
+  void scaleNoise(int port, double factor) { ports[port].noise *= factor; }
+
   llvm::ArrayRef<Value> getValues() const { return values; }
   llvm::ArrayRef<Port> getPorts() const { return ports; }
   llvm::ArrayRef<Call> getCalls() const { return calls; }

@@ -45,7 +45,7 @@ class Options:
     numerics: str = "precise"
     """Contract of rewrites: "strict" (bit-identical), "precise" (no rounding is added) or
     "relaxed" (storage types are chosen too, within `epsilon`)."""
-    epsilon: float = 0.10
+    epsilon: float = 0.05
     """With "relaxed": the share by which the estimated error of gradients may grow."""
     target: str = "auto"
     """What the graph will run on: "cpu", "cuda", or "auto" for what its tensors say."""
