@@ -2,6 +2,7 @@
 
 #include "passes/CastReasons.h"
 #include "passes/Pins/PinContext.h"
+#include "llvm/ADT/PointerIntPair.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -109,7 +110,7 @@ private:
   PinContext &context;
   std::string decision;
   SmallVector<std::pair<Value, bool>> pending;
-  llvm::DenseSet<std::pair<Operation *, bool>> visited;
+  llvm::DenseSet<llvm::PointerIntPair<Operation *, 1, bool>> visited;
 };
 } // namespace
 

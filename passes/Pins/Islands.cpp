@@ -83,7 +83,8 @@ struct IslandFinder {
       count(&op);
     for (Operation &op : context.operations()) {
       if (isMarkedOff(&op))
-        context.keep(&op, PinRule::AutocastOff, "the model turned autocast off");
+        context.keep(&op, PinRule::AutocastOff,
+                     "the model turned autocast off");
       else if (hasAutocast && isWideProduct(&op))
         pinProduct(&op);
     }
@@ -92,7 +93,8 @@ struct IslandFinder {
 private:
   static bool isWideProduct(Operation *op) {
     return isExternalKind(kindOf(op)) && readsFloats(op) &&
-           readsOnly(op, [](Value operand) { return elementOf(operand).isF32(); });
+           readsOnly(op,
+                     [](Value operand) { return elementOf(operand).isF32(); });
   }
   static bool readsFloats(Operation *op) {
     return llvm::any_of(op->getOperandTypes(), isPinnable);
@@ -102,7 +104,8 @@ private:
     if (auto cast = dyn_cast<CastOp>(op))
       hasAutocast |= cast.getOrigin() == CastOrigin::autocast;
     else if (isExternalKind(kindOf(op)) && readsFloats(op) &&
-             readsOnly(op, [](Value operand) { return isHalf(elementOf(operand)); }))
+             readsOnly(
+                 op, [](Value operand) { return isHalf(elementOf(operand)); }))
       ++halfProducts;
   }
 

@@ -7,8 +7,7 @@ using namespace mlir::mp;
 
 /// The first number that `op` puts among its elements, or scales them with, and
 /// that is finite but not in the half format.
-static std::optional<double> lostNumber(Operation *op,
-                                        const HalfFormat &half) {
+static std::optional<double> lostNumber(Operation *op, const HalfFormat &half) {
   for (StringRef name :
        {"value", "fill_value", "other", "self", "s", "min", "max"})
     if (std::optional<double> number = numberArg(op, name))

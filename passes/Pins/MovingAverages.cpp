@@ -58,8 +58,8 @@ static bool isGated(PinContext &context, Value value, Value &other) {
   return false;
 }
 
-/// forget * state + input * candidate, where tanh bounds the candidate: the cell
-/// of an LSTM.
+/// forget * state + input * candidate, where tanh bounds the candidate: the
+/// cell of an LSTM.
 static void pinCell(PinContext &context, Operation *op) {
   if (pinRoleOf(op) != PinRole::Add || op->getNumOperands() != 2)
     return;

@@ -1,7 +1,7 @@
 //===- PinContext.h - what detectors share ----------------------*- C++ -*-===//
 //
-// A detector is a function that looks at the whole graph and pins what it knows.
-// Detectors do not see each other's pins: evidence is a union.
+// A detector is a function that looks at the whole graph and pins what it
+// knows. Detectors do not see each other's pins: evidence is a union.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,7 @@ public:
   void keep(Operation *op, PinRule rule, const Twine &why);
 
   /// The operations of the function, without its terminator.
-  auto operations() {
-    return func.getBody().front().without_terminator();
-  }
+  auto operations() { return func.getBody().front().without_terminator(); }
 
   func::FuncOp func;
   const HalfFormat &half;

@@ -11,8 +11,7 @@ static bool isCount(Type type) {
 }
 
 static bool isFloat(Type type) {
-  return isa<TensorType>(type) &&
-         isa<FloatType>(getElementTypeOrSelf(type));
+  return isa<TensorType>(type) && isa<FloatType>(getElementTypeOrSelf(type));
 }
 
 namespace {
@@ -25,7 +24,8 @@ public:
     for (Operation &op : context.operations())
       propagate(&op);
     for (Operation &op : context.operations())
-      if (pinRoleOf(&op) == PinRole::Angle && sources.contains(op.getOperand(0)))
+      if (pinRoleOf(&op) == PinRole::Angle &&
+          sources.contains(op.getOperand(0)))
         pinFrom(&op);
   }
 

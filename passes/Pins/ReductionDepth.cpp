@@ -39,8 +39,7 @@ static Value lookedUp(Operation *op) {
   if (pinRoleOf(op) != PinRole::LookupGradient || op->getNumOperands() < 2)
     return {};
   bool adds = kindOf(op) == OpKind::Scatter &&
-              (numberArg(op, "accumulate") == 1.0 ||
-               op->getNumOperands() == 2);
+              (numberArg(op, "accumulate") == 1.0 || op->getNumOperands() == 2);
   Value indices = op->getOperand(1);
   bool isInteger = getElementTypeOrSelf(indices.getType()).isInteger();
   return adds && isInteger && isBackward(op) &&

@@ -36,9 +36,9 @@ static Operation *meanOf(Operation *op, Value value) {
 static std::string squaresText(const PinContext &context, Operation *sum,
                                StringRef what) {
   int64_t count = elementsPerResult(sum);
-  std::string text = (count > 0 ? std::to_string(count) + " squared " +
-                                      what.str() + " add up"
-                                : "squared " + what.str() + " add up");
+  std::string text =
+      (count > 0 ? std::to_string(count) + " squared " + what.str() + " add up"
+                 : "squared " + what.str() + " add up");
   const HalfFormat &half = context.half;
   if (half.isF16())
     return text + "; beyond " + numberText(std::sqrt(half.largest)) +
@@ -81,9 +81,8 @@ static void pinDifferenceOfMeans(PinContext &context, Operation *op) {
   Operation *squaredMean = producerOf(op->getOperand(1));
   Operation *square = summedSquare(sum);
   Value mean = squaredMean ? squared(squaredMean) : Value();
-  Operation *meanOp = square && mean
-                          ? meanOf(producerOf(mean), squared(square))
-                          : nullptr;
+  Operation *meanOp =
+      square && mean ? meanOf(producerOf(mean), squared(square)) : nullptr;
   if (!meanOp)
     return;
   std::string why = "a variance as the difference of two means of " +
