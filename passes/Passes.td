@@ -46,7 +46,7 @@ def PinTypes : Pass<"mp-pin", "::mlir::func::FuncOp"> {
   let description = [{
     Adds `mp.pin` to operations whose results or operands a half format would
     damage, and changes nothing else. Evidence is a union: operators that are
-    sensitive by themselves (`PinRules.def`); patterns, such as a variance by
+    sensitive by themselves (`PinOps.def`); patterns, such as a variance by
     hand, an epsilon that a half flushes, positions that reach a cosine, a router
     and what else decides an index, fillers of masks, logarithms of
     probabilities, moving averages, complex numbers; intervals that follow from
