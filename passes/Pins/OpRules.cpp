@@ -12,6 +12,11 @@ static bool asksForHalf(Operation *op) {
   return dtype && isHalf(dtype.getValue());
 }
 
+/// The derivative of a square, as autograd leaves it.
+static bool isFirstPower(Operation *op) {
+  return pinRoleOf(op) == PinRole::Power && numberArg(op, "exponent") == 1.0;
+}
+
 static PinWhere whereOf(PinPart part) {
   switch (part) {
   case PinPart::result:
@@ -38,7 +43,7 @@ static SmallVector<int64_t> vectorOperands(Operation *op) {
 static SmallVector<int64_t> indicesIn(Operation *op, const PinOpRow &row) {
   if (row.part == PinPart::vectors)
     return vectorOperands(op);
-  SmallVector<int64_t> indices(row.indices);
+  SmallVector<int64_t> indices(row.indices.begin(), row.indices.end());
   llvm::erase_if(indices, [&](int64_t i) {
     return i >= int64_t(op->getNumResults()) ||
            !isPinnable(op->getResult(i).getType());
@@ -63,7 +68,7 @@ static void pinRow(PinContext &context, Operation *op, const PinOpRow &row) {
 void mlir::mp::detectOperators(PinContext &context) {
   for (Operation &op : context.operations()) {
     ArrayRef<PinOpRow> rows = pinRowsOf(frameworkCallee(&op));
-    if (rows.empty() || asksForHalf(&op))
+    if (rows.empty() || asksForHalf(&op) || isFirstPower(&op))
       continue;
     for (const PinOpRow &row : rows)
       pinRow(context, &op, row);

@@ -82,6 +82,7 @@ enum class PinRole {
   Comparison,  ///< decides a truth value
   LookupGradient,
 };
+inline constexpr size_t kNumPinRoles = size_t(PinRole::LookupGradient) + 1;
 
 PinRole pinRoleOf(Operation *op);
 
