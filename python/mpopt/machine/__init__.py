@@ -1,0 +1,1 @@
+"""The machine that a program runs on: its cost model, measured or looked up."""
