@@ -69,10 +69,10 @@ class CostModel:
     def parse(text: str, file: str) -> CostModel:
         """A model from the text of a file. `file` is for errors."""
 
-    def sweep_seconds(self, bytes: float) -> float: ...
+    def sweep_seconds(self, size: float) -> float: ...
     def cast_seconds(self, source: str, target: str, elements: int) -> float: ...
-    def matmul_seconds(self, type: str, batch: int, m: int, n: int, k: int) -> float:
-        """Seconds of `batch` products m x k by k x n; inf where there are none of `type`."""
+    def matmul_seconds(self, dtype: str, batch: int, m: int, n: int, k: int) -> float:
+        """Seconds of `batch` products m x k by k x n; inf where there are none of `dtype`."""
 
     def half_pays(
         self, half: str, wide: str, batch: int, m: int, n: int, k: int

@@ -23,7 +23,7 @@ static void bindMethods(py::class_<CostModel> &type) {
       .def_readonly("device", &CostModel::device)
       .def_readonly("bandwidth", &CostModel::bandwidth)
       .def_readonly("launch", &CostModel::launch)
-      .def("sweep_seconds", &CostModel::sweepSeconds, py::arg("bytes"))
+      .def("sweep_seconds", &CostModel::sweepSeconds, py::arg("size"))
       .def(
           "cast_seconds",
           [](const CostModel &model, const std::string &from,
@@ -36,7 +36,7 @@ static void bindMethods(py::class_<CostModel> &type) {
           [](const CostModel &model, const std::string &type, int64_t batch,
              int64_t m, int64_t n,
              int64_t k) { return model.matmulSeconds(type, batch, m, n, k); },
-          py::arg("type"), py::arg("batch"), py::arg("m"), py::arg("n"),
+          py::arg("dtype"), py::arg("batch"), py::arg("m"), py::arg("n"),
           py::arg("k"))
       .def(
           "half_pays",
