@@ -108,12 +108,15 @@ class Exact:
         return self.seconds
 
     def sample(self):
-        self.samples.append(self.seconds * (1 if len(self.samples) % 3 else 100))
+        self.samples.append(self.seconds * (100 if len(self.samples) % 3 == 1 else 1))
 
 
 def test_a_known_machine_is_found_again(monkeypatch):
+    base = json.loads(native.load().cost_model_text(machine.auto_name("cpu")))
+
     def matmul(device, name, shape):
-        return Exact(2 * math.prod(shape) / Exact.RATES[name])
+        tile = base["types"][name].get("tile", [1, 1, 1])
+        return Exact(probes.work(shape, {}, tile) / Exact.RATES[name])
 
     def sweep(device, total):
         return Exact(total / Exact.BANDWIDTH)
