@@ -17,6 +17,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from . import machine
 from .errors import OptionError, did_you_mean
 
 PLACE_STORES = "mp-place-stores"
@@ -49,6 +50,9 @@ class Options:
     """With "relaxed": the share by which the estimated error of gradients may grow."""
     target: str = "auto"
     """What the graph will run on: "cpu", "cuda", or "auto" for what its tensors say."""
+    cost_model: str = "auto"
+    """What work costs there: a built-in name such as "sm_90", a file that `mpopt calibrate`
+    wrote, or "auto" for the built-in one of this machine."""
     pipeline: str | None = None
     """Pass pipeline; None for mp-default under `numerics`, "" for no pass at all."""
     disable_passes: tuple[str, ...] = ()
@@ -87,6 +91,7 @@ class Options:
     def digest(self) -> str:
         """A text that differs whenever an option that decides about code differs."""
         fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
+        fields["cost_model"] = machine.fingerprint(self.cost_model)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -194,6 +199,8 @@ def _convert(key: str, value: Any, source: str) -> Any:
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
+    if key == "cost_model":
+        return machine.check(value, source)
     if key in ("strict", "disable", "half_weights"):
         return _require(isinstance(value, bool), value, key, "true or false", source)
     if key == "epsilon":

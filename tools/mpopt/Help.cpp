@@ -1,6 +1,7 @@
 //===- Help.cpp - subcommands and the help page ---------------------------===//
 
 #include "tools/mpopt/Commands.h"
+#include "tools/mpopt/PythonCommands.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -56,8 +57,10 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "commands (mpopt COMMAND --help has their options):\n"
         "  explain INPUT          conversions before and after, and why\n"
         "  diff A B               where two graphs differ in precision\n"
-        "  check BEFORE AFTER     prove the recorded rewrites\n"
-        "\n"
+        "  check BEFORE AFTER     prove the recorded rewrites\n";
+  for (const PythonCommand &command : pythonCommands())
+    os << llvm::formatv("  {0,-22} {1}\n", command.name, command.summary);
+  os << "\n"
         "inputs: .mlir, .mlirbc, .pt2 (torch.export.save), the JSON of an\n"
         "  exported program, or a bundle (folder written with MPOPT_DUMP)\n"
         "\n"

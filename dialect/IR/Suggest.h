@@ -1,0 +1,19 @@
+//===- Suggest.h - the nearest known name ----------------------*- C++ -*-===//
+
+#ifndef MP_DIALECT_IR_SUGGEST_H
+#define MP_DIALECT_IR_SUGGEST_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace mlir::mp {
+
+/// "; did you mean 'explain'?" for the nearest of `known`, or "".
+std::string suggest(llvm::StringRef word,
+                    llvm::ArrayRef<llvm::StringRef> known);
+
+} // namespace mlir::mp
+
+#endif // MP_DIALECT_IR_SUGGEST_H
