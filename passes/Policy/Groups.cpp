@@ -122,6 +122,12 @@ static bool isFloatTensor(Type type) {
   return tensor && isa<FloatType>(tensor.getElementType());
 }
 
+/// True if one value goes on as it is, and nothing is put beside it.
+static bool passesOneOn(Operation *op) {
+  return isTransparent(op) && llvm::count_if(op->getOperandTypes(),
+                                             isFloatTensor) == 1;
+}
+
 /// The layer that made `value`, looking through operators that a branch may end
 /// in; null if there is none within `steps`.
 static Operation *layerBehind(Value value, unsigned &steps) {
@@ -131,7 +137,7 @@ static Operation *layerBehind(Value value, unsigned &steps) {
   --steps;
   if (isLinear(op))
     return op;
-  if (!isTransparent(op) && !standsInBranch(nameOf(op)))
+  if (!passesOneOn(op) && !standsInBranch(nameOf(op)))
     return nullptr;
   for (Value operand : op->getOperands())
     if (isFloatTensor(operand.getType()))

@@ -1,7 +1,7 @@
 // Each mistake in a policy ends in one error with its place, its key and what to do.
 // RUN: split-file %s %t
 // RUN: not mpopt policy check %t/key.toml 2>&1 | FileCheck %s --check-prefix=KEY
-// KEY: mpopt: error: {{.*}}key.toml:3:1: unknown key 'modul' in [[rule]]; did you mean 'module'?
+// KEY: mpopt: error: {{.*}}key.toml:3:1: unknown key 'modul' in {{\[\[rule\]\]}}; did you mean 'module'?
 // RUN: not mpopt policy check %t/root.toml 2>&1 | FileCheck %s --check-prefix=ROOT
 // ROOT: root.toml:2:1: unknown key 'qqq' in the policy; known: version, level, epsilon, groups, rule, op
 // RUN: not mpopt policy check %t/syntax.toml 2>&1 | FileCheck %s --check-prefix=SYNTAX

@@ -30,6 +30,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
+         {"--policy", "FILE", "the user's policy (a TOML file)", {}},
          target,
          model}},
        runExplain},
