@@ -57,8 +57,7 @@ struct ApplyPolicy : mp::impl::ApplyPolicyBase<ApplyPolicy> {
       return success();
     llvm::Expected<Policy> policy = loadPolicy(file);
     if (!policy)
-      return emitError(UnknownLoc::get(context),
-                       toString(policy.takeError()));
+      return emitError(UnknownLoc::get(context), toString(policy.takeError()));
     policyOfFile = std::make_shared<const Policy>(std::move(*policy));
     return success();
   }

@@ -55,8 +55,8 @@ SmallVector<PolicyDecision, 2> PolicyDecisions::decide(ArrayRef<unsigned> rules,
 SmallVector<PolicyDecision, 2> PolicyDecisions::of(Operation *op) {
   if (policyName(op).empty())
     return {};
-  bool isKept = groups && !followsOperand(op) &&
-                !policy.isEnabled(groups->of(op));
+  bool isKept =
+      groups && !followsOperand(op) && !policy.isEnabled(groups->of(op));
   return decide(matcher.rulesFor(op), isKept, hasFloatResult(op),
                 hasFloatOperand(op));
 }
@@ -71,17 +71,16 @@ SmallVector<PolicyDecision, 1> PolicyDecisions::of(BlockArgument arg) {
 PinAttr PolicyDecisions::pinOf(const PolicyDecision &decision,
                                Operation *op) const {
   if (decision.rule < 0)
-    return PinAttr::get(context, decision.format, decision.where,
-                        kPolicyPinRule,
-                        "group '" + stringifyGroup(groups->of(op)) +
-                            "' is not enabled (" +
-                            policy.placeOf(policy.enabledPosition) + ")");
+    return PinAttr::get(
+        context, decision.format, decision.where, kPolicyPinRule,
+        "group '" + stringifyGroup(groups->of(op)) + "' is not enabled (" +
+            policy.placeOf(policy.enabledPosition) + ")");
   const PolicyRule &rule = policy.rules[decision.rule];
   std::string place = policy.placeOf(rule.position);
-  std::string reason = rule.why.empty()
-                           ? place + " asks for " +
-                                 stringifyPinFormat(rule.precision).str()
-                           : rule.why + " (" + place + ")";
+  std::string reason =
+      rule.why.empty()
+          ? place + " asks for " + stringifyPinFormat(rule.precision).str()
+          : rule.why + " (" + place + ")";
   return PinAttr::get(context, decision.format, decision.where, kPolicyPinRule,
                       reason);
 }

@@ -85,9 +85,8 @@ bool PolicyMatcher::matchesNames(const PolicyRule &rule, StringRef path,
 
 ArrayRef<unsigned> PolicyMatcher::candidates(StringRef path, StringRef callee,
                                              bool follows) {
-  auto [it, isNew] =
-      cache.try_emplace(std::pair<const void *, const void *>(
-          path.data(), callee.data()));
+  auto [it, isNew] = cache.try_emplace(
+      std::pair<const void *, const void *>(path.data(), callee.data()));
   if (isNew)
     for (auto [i, rule] : llvm::enumerate(policy.rules))
       if (matchesNames(rule, path, callee, follows))
@@ -110,8 +109,8 @@ SmallVector<unsigned, 4> PolicyMatcher::rulesFor(Operation *op) {
 
 static StringRef argumentName(BlockArgument arg) {
   auto func = dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp());
-  auto name = func ? func.getArgAttrOfType<StringAttr>(
-                         arg.getArgNumber(), MPDialect::kNameAttrName)
+  auto name = func ? func.getArgAttrOfType<StringAttr>(arg.getArgNumber(),
+                                                       MPDialect::kNameAttrName)
                    : StringAttr();
   return name ? name.getValue() : StringRef();
 }
@@ -203,9 +202,11 @@ std::string mlir::mp::whyUnmatched(const PolicyRule &rule, func::FuncOp func) {
     return ("no operator is '" + rule.op->text() + "'").str() +
            suggest(rule.op->text(), names.operators.getArrayRef());
   if (!rule.file.empty() && !func.walk([&](Operation *op) {
-        return matchesLine(rule, op->getLoc()) ? WalkResult::interrupt()
-                                               : WalkResult::advance();
-      }).wasInterrupted())
+                                   return matchesLine(rule, op->getLoc())
+                                              ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+                                 })
+                                 .wasInterrupted())
     return whyNoLine(rule, names);
   if (rule.name && !rule.module && !rule.op)
     return "no name matches '" + rule.nameText +

@@ -13,8 +13,8 @@
 
 namespace mlir::mp {
 
-/// What a policy calls the operator of `op`: "aten.mm.default", "mp.cast"; empty
-/// for what no rule is about.
+/// What a policy calls the operator of `op`: "aten.mm.default", "mp.cast";
+/// empty for what no rule is about.
 llvm::StringRef policyName(Operation *op);
 
 /// True if an operand, or a result, is a tensor of floats.

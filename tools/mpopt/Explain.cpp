@@ -48,8 +48,9 @@ static Expected<std::string> contractFor(const Arguments &arguments) {
   for (StringRef option : {"--numerics", "--policy"})
     if (arguments.options.contains(option))
       return llvm::createStringError(
-          option + ": the passes of a bundle have run; leave it out, or name "
-                   "its file '" +
+          option +
+          ": the passes of a bundle have run; leave it out, or name "
+          "its file '" +
           kBundleBefore + ".mlir'");
   Expected<std::optional<std::string>> pipeline = bundlePipeline(input);
   if (!pipeline)
@@ -64,8 +65,8 @@ static Expected<std::string> contractFor(const Arguments &arguments) {
   return *contract;
 }
 
-/// Makes every function carry the policy of --policy, and the kinds of operators
-/// of whatever policy it carries then.
+/// Makes every function carry the policy of --policy, and the kinds of
+/// operators of whatever policy it carries then.
 static Error setPolicies(ModuleOp module, const Arguments &arguments) {
   std::optional<Policy> given;
   if (arguments.options.contains("--policy")) {

@@ -9,6 +9,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
@@ -18,9 +19,8 @@ using llvm::Error;
 using llvm::Expected;
 
 /// What the passes would see when they apply a policy.
-static Expected<OwningOpRef<ModuleOp>> loadRaised(Session &session,
-                                                  StringRef path,
-                                                  StringRef model) {
+static Expected<OwningOpRef<ModuleOp>>
+loadRaised(Session &session, StringRef path, StringRef model) {
   Expected<OwningOpRef<ModuleOp>> module = session.load(path, model);
   if (!module)
     return module.takeError();
@@ -37,6 +37,11 @@ static std::string openPath(StringRef path) {
     if (int64_t number; !segment.getAsInteger(10, number))
       segment = "*";
   return llvm::join(segments, ".");
+}
+
+/// "1 rule", "2 rules".
+static std::string counted(int64_t count, StringRef what) {
+  return (llvm::Twine(count) + " " + what + (count == 1 ? "" : "s")).str();
 }
 
 /// `text` as it may stand in a comment.
@@ -109,12 +114,11 @@ static void printPaths(const Inventory &inventory, llvm::raw_ostream &os) {
   os << "\n# Rules: all selectors of a rule must match; the last matching rule "
         "decides.\n# Modules in this graph:\n";
   for (const auto &[path, count] : inventory.paths)
-    os << llvm::formatv("#   {0,-48} {1} module{2}, {3} operations\n",
-                        oneLine(path), count.modules.size(),
-                        count.modules.size() == 1 ? "" : "s", count.operations);
-  std::string example = inventory.paths.empty()
-                            ? "**"
-                            : oneLine(inventory.paths.begin()->first);
+    os << llvm::formatv("#   {0,-48} {1}, {2}\n", oneLine(path),
+                        counted(count.modules.size(), "module"),
+                        counted(count.operations, "operation"));
+  std::string example =
+      inventory.paths.empty() ? "**" : oneLine(inventory.paths.begin()->first);
   os << "# [[rule]]\n# module = \"" << example
      << "\"      # `*`: one segment, `**`: any number\n"
         "# op = \"aten.mm\"              # with or without overload\n"
@@ -124,7 +128,7 @@ static void printPaths(const Inventory &inventory, llvm::raw_ostream &os) {
         "module/operator\n"
         "# precision = \"fp32\"          # fp32, half or keep\n"
         "# where = \"result\"            # result, operands or both\n"
-        "# why = \"\"                    # shown in every report\n";
+        "# why = \"a reason\"            # shown in every report\n";
 }
 
 static void printUnknown(const Inventory &inventory, llvm::raw_ostream &os) {
@@ -152,7 +156,8 @@ static int runInit(const Arguments &arguments) {
        << ". passes/docs/Policy.md has all keys.\n"
           "# Check it with: mpopt policy check FILE "
        << oneLine(llvm::sys::path::filename(input))
-       << "\nversion = 1\n# level = \"precise\"   # strict, precise or relaxed\n"
+       << "\nversion = 1\n# level = \"precise\"   # strict, precise or "
+          "relaxed\n"
           "# epsilon = 0.10      # what relaxed may add to the gradient's "
           "error\n";
     printGroups(inventory, os);
@@ -202,17 +207,17 @@ static void collectMatches(const Policy &policy, func::FuncOp func,
 }
 
 static void printSummary(const Policy &policy, llvm::raw_ostream &os) {
-  os << policy.name << ": " << policy.rules.size() << " rules, "
-     << policy.ops.size() << " operators, ";
+  os << policy.name << ": " << counted(policy.rules.size(), "rule") << ", "
+     << counted(policy.ops.size(), "operator") << ", ";
   if (policy.level)
     os << "level " << *policy.level << ", ";
   if (policy.epsilon)
-    os << llvm::formatv("epsilon {0}, ", *policy.epsilon);
+    os << llvm::format("epsilon %g, ", *policy.epsilon);
   if (policy.enabled) {
     os << "groups ";
     llvm::interleave(
-        *policy.enabled, os,
-        [&](Group group) { os << stringifyGroup(group); }, " ");
+        *policy.enabled, os, [&](Group group) { os << stringifyGroup(group); },
+        " ");
     os << ", ";
   }
   os << "sha256 " << policy.digest() << '\n';
