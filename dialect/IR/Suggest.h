@@ -10,6 +10,10 @@
 
 namespace mlir::mp {
 
+/// The one of `known` that is nearest to `word`; empty if none is near.
+llvm::StringRef nearestName(llvm::StringRef word,
+                            llvm::ArrayRef<llvm::StringRef> known);
+
 /// "; did you mean 'explain'?" for the nearest of `known`, or "".
 std::string suggest(llvm::StringRef word,
                     llvm::ArrayRef<llvm::StringRef> known);

@@ -17,7 +17,7 @@ AREAS = ("backend", "capture", "passes", "fallback", "dump", "options")
 counters: Counter[str] = Counter()
 """Counts since import or `reset()`: "graphs", "rewrites", "fallbacks",
 "fallbacks.<stage>", "stock_graphs", "expanded", "embedding_sums", "loss_scale_faults" and
-"cost_model_guesses".
+"cost_model_guesses" and "policy_rules_unmatched".
 Of partitioned graphs: "partitions", and the bytes that forward keeps for backward as the
 partitioner wants it and as it came to be, "saved_bytes_before" and "saved_bytes"."""
 

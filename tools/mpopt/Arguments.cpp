@@ -83,7 +83,11 @@ Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
             setOption(*option, hasValue ? value : words[i], arguments))
       return error;
   }
-  if (arguments.inputs.size() != command.inputs.size())
+  // Inputs in brackets, the last ones, may be left out.
+  size_t needed = llvm::count_if(
+      command.inputs, [](StringRef input) { return !input.starts_with("["); });
+  if (arguments.inputs.size() < needed ||
+      arguments.inputs.size() > command.inputs.size())
     return usageError("'mpopt " + command.name + "' needs " +
                       llvm::join(command.inputs, " and ") + ", got " +
                       llvm::Twine(arguments.inputs.size()) + " inputs");
