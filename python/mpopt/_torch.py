@@ -454,3 +454,55 @@ def reduces_in_buckets() -> bool:
     if not torch.distributed.is_available():
         return False
     return torch.nn.parallel.DistributedDataParallel._active_ddp_module is not None
+
+
+def aot_compiler(
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    inference: Callable[..., Any],
+    partition: Callable[..., Any],
+    table: Mapping[Any, Any],
+) -> Callable[..., Any]:
+    """AOTAutograd as Inductor calls it, with what compiles the graphs it makes."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    compiler: Any = aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        partition_fn=partition,
+        decompositions=dict(table),
+        keep_inference_input_mutations=True,
+    )
+    return compiler  # type: ignore[no-any-return]
+
+
+def partition(joint: fx.GraphModule, inputs: Any, **more: Any) -> tuple[Any, Any]:
+    """Inductor's partition of a joint graph into forward and backward."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    result: tuple[Any, Any] = min_cut_rematerialization_partition(
+        joint, inputs, compiler="inductor", **more
+    )
+    return result
+
+
+@contextlib.contextmanager
+def as_compiled_code_runs() -> Iterator[None]:
+    """No autocast and no autograd: graphs of AOTAutograd hold all of both."""
+    with torch._C._DisableAutocast(), torch.no_grad():
+        yield
+
+
+def compile_apart(function: Any, backend: Any) -> Any:
+    """`torch.compile` whose code counts in nobody's limit of recompilations, if it can be."""
+    entry: Any = torch.compile
+    apart = "isolate_recompiles"
+    more = {apart: True} if apart in inspect.signature(entry).parameters else {}
+    return entry(function, backend=backend, **more)
+
+
+def uncompiled(model: torch.nn.Module) -> torch.nn.Module:
+    """The module that `torch.compile` wrapped, or `model`."""
+    inner = getattr(model, "_orig_mod", model)
+    return inner if isinstance(inner, torch.nn.Module) else model

@@ -39,7 +39,7 @@ def find(model: nn.Module, batch: Any, loss: Callable[[], Tensor]) -> BadOp | No
     watch = _Watch()
     params = [p for p in model.parameters() if p.requires_grad]
     with ExitStack() as stack:
-        stack.enter_context(_kept_buffers(model))
+        stack.enter_context(kept_buffers(model))
         # Nodes then hold the stack of the forward pass that made them.
         stack.enter_context(torch.autograd.set_detect_anomaly(True, check_nan=False))
         stack.enter_context(watch.modules_of(model))
@@ -60,7 +60,7 @@ def _bad_before(model: nn.Module, batch: Any) -> BadOp | None:
 
 
 @contextmanager
-def _kept_buffers(model: nn.Module) -> Iterator[None]:
+def kept_buffers(model: nn.Module) -> Iterator[None]:
     """Statistics of normalization are not to count a batch twice."""
     before = [
         (module, name, buffer, buffer.clone())
