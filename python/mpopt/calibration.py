@@ -8,6 +8,7 @@ import importlib
 import json
 import math
 import os
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,16 @@ class Calibration:
     def digest(self) -> str:
         """A text that differs whenever what was measured differs."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+    def file(self) -> str:
+        """Path of a file of this, written if need be; it is named by its digest."""
+        path = Path(tempfile.gettempdir()) / f"mpopt-ranges-{self.digest()[:32]}.json"
+        if not path.exists():
+            handle, name = tempfile.mkstemp(dir=path.parent)
+            os.close(handle)
+            self.save(name)
+            os.replace(name, path)  # others may write the same
+        return str(path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Calibration:

@@ -30,6 +30,7 @@ PASSES = (
 """What `disable_passes` can name."""
 NUMERICS = ("strict", "precise")
 TARGETS = ("auto", "cpu", "cuda")
+FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
 _OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS"}
@@ -58,6 +59,14 @@ class Options:
     """Compile as if the backend were "inductor"."""
     half_weights: bool = True
     """Take the half copies that an optimizer of `mpopt.optim` writes in place of weights."""
+    ranges: str = ""
+    """File of `mpopt.calibrate`, which says what does not fit a half type; "" for none."""
+    heal: bool = False
+    """Compute a region in fp32 once it has made inf or NaN `heal_after` times."""
+    heal_after: int = 3
+    """How many calls may give inf or NaN before `heal` looks for the region."""
+    heal_depth: int = 0
+    """Depth of the modules that `heal` takes for regions; 0 for the innermost ones."""
     inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
 
@@ -73,6 +82,8 @@ class Options:
     def digest(self) -> str:
         """A text that differs whenever an option that decides about code differs."""
         fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
+        if self.ranges:
+            fields["ranges"] = _content_digest(self.ranges)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,6 +96,11 @@ class Options:
 
 def _json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
+
+
+def _content_digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(Options)}
@@ -173,11 +189,17 @@ def _convert(key: str, value: Any, source: str) -> Any:
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
-    if key in ("strict", "disable", "half_weights"):
+    if key in FLAGS:
         return _require(isinstance(value, bool), value, key, "true or false", source)
     if key == "bisect_limit":
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         return _require(number or value is None, value, key, "a count of rewrites", source)
+    if key in _COUNTS:
+        least, wanted = _COUNTS[key]
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        return _require(number, value, key, wanted, source)
+    if key == "ranges":
+        return _ranges_path(value, source)
     if key == "disable_passes":
         items = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
         _require(items, value, key, "a list of pass names", source)
@@ -192,6 +214,27 @@ def _convert(key: str, value: Any, source: str) -> Any:
         path = _require(isinstance(value, str | os.PathLike), value, key, "a path", source)
         return os.fspath(path)
     return _require(value is None or isinstance(value, str), value, key, "a text", source)
+
+
+_COUNTS = {
+    "heal_after": (1, "a count of calls, 1 or more"),
+    "heal_depth": (0, "a number of modules"),
+}
+"""Least value of a field and what it is."""
+
+
+def _ranges_path(value: Any, source: str) -> str:
+    """The file that `value`, a path or a Calibration, stands for; it can be read."""
+    path = value.file() if hasattr(value, "file") else value
+    wanted = "a path or what mpopt.calibrate returned"
+    path = os.fspath(_require(isinstance(path, str | os.PathLike), path, "ranges", wanted, source))
+    if not path:
+        return ""
+    try:
+        _content_digest(path)
+    except OSError as error:
+        raise OptionError(f"{source}: ranges: cannot read {path!r}: {error.strerror}") from error
+    return os.path.abspath(path)
 
 
 def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:
