@@ -283,6 +283,21 @@ def backward_pass_autocast() -> str:
     return str(getattr(config, "backward_pass_autocast", "unknown"))
 
 
+@contextlib.contextmanager
+def backward_without_autocast() -> Iterator[None]:
+    """Have AOTAutograd trace backward as eager runs it: outside of the autocast of forward."""
+    from torch._functorch import config
+
+    name = "backward_pass_autocast"
+    with config.patch({name: "off"}) if hasattr(config, name) else contextlib.nullcontext():
+        yield
+
+
+def without_autocast() -> Any:
+    """A context without autocast on any device."""
+    return torch._C._DisableAutocast()
+
+
 def fake_mode_of(values: Sequence[Any]) -> Any:
     """The fake tensor mode of `values`, or the one of the compilation under way, or None."""
     from torch._guards import detect_fake_mode

@@ -39,7 +39,8 @@ def mpopt(
     if not resolved.heal:
         return _compile_graph(gm, example_inputs, resolved, patches)
     healer = heal.Healer(gm, resolved)
-    return healer.watching(_compile_graph(gm, example_inputs, resolved, patches))
+    with healer.compiling():
+        return healer.watching(_compile_graph(gm, example_inputs, resolved, patches))
 
 
 def _compile_graph(

@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx
@@ -71,7 +71,11 @@ class Healer:
         """Runs in place of the compiled code, where Dynamo cannot compile it again."""
         self.bad_calls = 0
         self.pending: list[_Verdict] = []
-        widen(gm, self.frame.regions)
+        self.is_widened = widen(gm, self.frame.regions) > 0
+
+    def compiling(self) -> contextlib.AbstractContextManager[None]:
+        """A context to compile the graph in: backward of a region is to be in fp32, too."""
+        return _torch.backward_without_autocast() if self.is_widened else contextlib.nullcontext()
 
     def watching(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         """`compiled`, watched."""
@@ -194,25 +198,33 @@ def find(
     """The regions that have to be in fp32, beside those `known`, so that `gm` makes no inf or
     NaN of finite values; empty if that cannot be reached, or is so already."""
     found: dict[str, BadOp] = {}
-    cause = None
+    first = None
     for _ in range(_ROUNDS):
-        cause = _first_bad(gm, args, {*known, *found})
-        if cause is None:
+        culprit = _first_bad(gm, args, {*known, *found})
+        if culprit is None:
             return found
-        region = _region_of(cause.module, depth)
-        if is_inside(region, {*known, *found}):
+        first = first or culprit.cause
+        regions = [_region_of(path, depth) for path in culprit.paths]
+        region = next((r for r in regions if not is_inside(r, {*known, *found})), None)
+        if region is None:
             return {}  # fp32 does not hold it either
-        found[region] = cause
-    if cause is not None and _first_bad(gm, args, {EVERYTHING}) is None:
-        return {EVERYTHING: cause}
+        found[region] = culprit.cause
+    if first is not None and _first_bad(gm, args, {EVERYTHING}) is None:
+        return {EVERYTHING: first}
     return {}
+
+
+class _Culprit(NamedTuple):
+    cause: BadOp
+    paths: list[str]
+    """Its module, and those whose results it reads: the gradient of a half result is half."""
 
 
 def _region_of(path: str, depth: int) -> str:
     return ".".join(path.split(".")[:depth]) if depth else path
 
 
-def _first_bad(gm: fx.GraphModule, args: Sequence[Any], regions: set[str]) -> BadOp | None:
+def _first_bad(gm: fx.GraphModule, args: Sequence[Any], regions: set[str]) -> _Culprit | None:
     trial = _copy(gm)
     widen(trial, regions)
     values = [_own(arg) for arg in args]
@@ -224,15 +236,19 @@ def _first_bad(gm: fx.GraphModule, args: Sequence[Any], regions: set[str]) -> Ba
         outputs = _Steps(trial, watch).run(*values)
         if watch.found is None:
             _go_back(outputs, values)
-    if watch.found is None:
-        return None
-    # The watch knows nodes by their names.
-    nodes = {node.name: node for node in trial.graph.nodes}
-    meta = nodes[watch.found.module].meta if watch.found.module in nodes else {}
-    file, line = innermost_line(meta.get("stack_trace") or "")
-    return dataclasses.replace(
-        watch.found, module=origins.module_path(meta), line=f"{file}:{line}" if file else ""
-    )
+    return None if watch.found is None else _culprit(trial.graph, watch.found)
+
+
+def _culprit(graph: fx.Graph, found: BadOp) -> _Culprit:
+    """What a watch found that knows nodes by their names."""
+    node = next((n for n in graph.nodes if n.name == found.module), None)
+    if node is None:
+        return _Culprit(dataclasses.replace(found, module=""), [""])
+    path = origins.module_path(node.meta)
+    file, line = innermost_line(node.meta.get("stack_trace") or "")
+    cause = dataclasses.replace(found, module=path, line=f"{file}:{line}" if file else "")
+    operands = [n for n in node.all_input_nodes if n.op.startswith("call")]
+    return _Culprit(cause, [path, *(origins.module_path(n.meta) for n in operands)])
 
 
 class _Steps(fx.Interpreter):
@@ -259,7 +275,8 @@ def _go_back(outputs: Any, values: Sequence[Any]) -> None:
     if not roots or not inputs:
         return
     tangents = [torch.full_like(v, 1 / max(1, v.numel())) for v in roots]
-    torch.autograd.grad(roots, inputs, tangents, allow_unused=True)
+    with _torch.without_autocast():
+        torch.autograd.grad(roots, inputs, tangents, allow_unused=True)
 
 
 def _own(value: Any) -> Any:
