@@ -493,12 +493,14 @@ def aot_compiler(
 
 
 def partition(joint: fx.GraphModule, inputs: Any, **more: Any) -> tuple[Any, Any]:
-    """Inductor's partition of a joint graph into forward and backward."""
+    """Inductor's partition of a joint graph into forward and backward, every node kept."""
+    from torch._functorch import config
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-    result: tuple[Any, Any] = min_cut_rematerialization_partition(
-        joint, inputs, compiler="inductor", **more
-    )
+    with config.patch(cse=False):
+        result: tuple[Any, Any] = min_cut_rematerialization_partition(
+            joint, inputs, compiler="inductor", **more
+        )
     return result
 
 

@@ -165,7 +165,7 @@ class _Verdict:
         if is_good.device.type == "cuda":
             host = torch.empty((), dtype=torch.bool, pin_memory=True)
             self.value = host.copy_(is_good, non_blocking=True)
-            self.event = torch.cuda.Event()
+            self.event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self.event.record()
         else:
             self.value = is_good

@@ -234,7 +234,7 @@ def _ranges_path(value: Any, source: str) -> str:
         _content_digest(path)
     except OSError as error:
         raise OptionError(f"{source}: ranges: cannot read {path!r}: {error.strerror}") from error
-    return os.path.abspath(path)
+    return os.path.abspath(str(path))
 
 
 def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:
