@@ -25,6 +25,8 @@ def MP_Dialect : Dialect {
     reasons.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Unit attribute of an op that belongs to the backward graph.
     static constexpr ::llvm::StringLiteral kBackwardAttrName = "mp.backward";
@@ -47,6 +49,17 @@ def MP_Dialect : Dialect {
     /// loss scale.
     static constexpr ::llvm::StringLiteral kLossScaleAttrName =
         "mp.loss_scale";
+    /// Array attribute of an op or an argument: why a type is pinned (Pins.h).
+    static constexpr ::llvm::StringLiteral kPinAttrName = "mp.pin";
+    /// Array attribute of an op, a hint: per operand, the half type that it is
+    /// to be read in, or unit.
+    static constexpr ::llvm::StringLiteral kReadAsAttrName = "mp.read_as";
+    /// Type attribute of an op, a hint: the type that its result is to have.
+    static constexpr ::llvm::StringLiteral kStoreAsAttrName = "mp.store_as";
+    /// Dictionary attribute of a function: what mp-assign-precision found.
+    static constexpr ::llvm::StringLiteral kPlacementAttrName = "mp.placement";
+    /// Dictionary attribute of a function: what mp-report-traffic counted.
+    static constexpr ::llvm::StringLiteral kTrafficAttrName = "mp.traffic";
     /// Integer attribute of a function: apply only so many rewrites.
     static constexpr ::llvm::StringLiteral kRewriteLimitAttrName =
         "mp.rewrite_limit";
@@ -64,6 +77,61 @@ def MP_CastOrigin : I32EnumAttr<"CastOrigin", "who asked for a conversion", [
 }
 def MP_CastOriginAttr : EnumAttr<MP_Dialect, MP_CastOrigin, "origin"> {
   let assemblyFormat = "`<` $value `>`";
+}
+
+def MP_PinFormat : I32EnumAttr<"PinFormat", "the type that a pin asks for", [
+    I32EnumAttrCase<"fp32", 0>,
+    I32EnumAttrCase<"half", 1>,
+    I32EnumAttrCase<"keep", 2>]> {
+  let cppNamespace = "::mlir::mp";
+  let genSpecializedAttr = 0;
+}
+
+def MP_PinWhere : I32EnumAttr<"PinWhere", "the part of an op that is pinned", [
+    I32EnumAttrCase<"result", 0>,
+    I32EnumAttrCase<"operands", 1>,
+    I32EnumAttrCase<"both", 2>]> {
+  let cppNamespace = "::mlir::mp";
+  let genSpecializedAttr = 0;
+}
+
+def MP_PinAttr : AttrDef<MP_Dialect, "Pin"> {
+  let mnemonic = "pin";
+  let summary = "One piece of evidence that a type must be what it is";
+  let description = [{
+    `mp.pin` is an array of these: evidence is a union. `fp32 result`: the value
+    is computed and stored in f32, and no rounding is put on it. `fp32 operands`:
+    no rounding is added in front of this reader. `half`: the half type is
+    wanted. `keep`: exactly the traced types. Without indices a pin is about all
+    results or operands. `rule` is a name for programs, `reason` a text for
+    people.
+
+    Legal:
+
+    ```mlir
+    #mp.pin<fp32 result[1, 2], "norm-statistics", "mean and deviation over 768">
+    ```
+
+    Illegal, because the reason is empty (pin_c2):
+
+    ```mlir
+    #mp.pin<fp32 operands, "softmax", "">
+    ```
+  }];
+  let parameters = (ins EnumParameter<MP_PinFormat>:$format,
+                        EnumParameter<MP_PinWhere>:$where,
+                        OptionalArrayRefParameter<"int64_t">:$indices,
+                        "::mlir::StringAttr":$rule,
+                        "::mlir::StringAttr":$reason);
+  let builders = [
+    AttrBuilder<(ins "PinFormat":$format, "PinWhere":$where,
+                     "::llvm::StringRef":$rule, "const ::llvm::Twine &":$reason,
+                     CArg<"::llvm::ArrayRef<int64_t>", "{}">:$indices)>
+  ];
+  let assemblyFormat = [{
+    `<` $format $where (`[` $indices^ `]`)? `,` $rule `,` $reason `>`
+  }];
+  let genVerifyDecl = 1;
 }
 
 class MP_Op<string mnemonic, list<Trait> traits = []>

@@ -3,6 +3,7 @@
 #include "dialect/IR/MPDialect.h"
 #include "dialect/IR/MPOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

@@ -15,13 +15,21 @@ from typing import Any
 import torch
 from torch import fx
 from torch._inductor import config as inductor_config
-from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.custom_graph_pass import CustomGraphPass, CustomPartitionerFn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["CustomGraphPass", "TorchDispatchMode", "compile_fx", "inductor_config"]
+__all__ = [
+    "CustomGraphPass",
+    "CustomPartitionerFn",
+    "TorchDispatchMode",
+    "compile_fx",
+    "inductor_config",
+]
 
 PRE_PASS = "joint_custom_pre_pass"
+JOINT_POST_PASS = "joint_custom_post_pass"
 POST_PASS = "post_grad_custom_post_pass"
+PARTITIONER = "custom_partitioner_fn"
 EMULATE = "emulate_precision_casts"
 BARRIER = "low_precision_pointwise_barrier"
 CONVERT = torch.ops.prims.convert_element_type.default
@@ -108,6 +116,61 @@ def compile_fx(
     table: Any = decompositions
     result: Any = entry(gm, example_inputs, config_patches=dict(patches), decompositions=table)
     return result  # type: ignore[no-any-return]
+
+
+def partition(
+    gm: fx.GraphModule, joint_inputs: Sequence[Any], **kwargs: Any
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Inductor's own partition of a joint graph."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    return min_cut_rematerialization_partition(gm, joint_inputs, **kwargs)
+
+
+def saved_descriptor(index: int, unchecked: bool) -> Any:
+    """What AOTAutograd calls the `index`th value that forward saves."""
+    from torch._functorch._aot_autograd import descriptors
+
+    if unchecked:
+        return descriptors.SavedForBackwardsNoVcCheckAOTOutput(index)
+    return descriptors.SavedForBackwardsAOTOutput(index)
+
+
+def symbols_of(value: Any) -> list[Any]:
+    """The symbols in the sizes of a traced value, in a fixed order."""
+    from torch._functorch import partitioners
+    from torch.fx.experimental.symbolic_shapes import free_symbols
+
+    found = set(free_symbols(value))
+    as_given = getattr(partitioners, "_free_symbols_without_replacements", None)
+    if as_given is not None:  # runtime assertions speak of these
+        found |= set(as_given(value))
+    return sorted(found, key=lambda symbol: symbol.name)
+
+
+def symbol_of(node: fx.Node) -> Any:
+    """The symbol that `node` gives its value to; None if it is a number of another kind."""
+    from torch.fx.experimental.symbolic_shapes import is_symbol_binding_fx_node
+
+    return is_symbol_binding_fx_node(node)
+
+
+def symbol_nodes(graph: fx.Graph) -> dict[Any, fx.Node]:
+    """The node of each symbol that `graph` gives a value."""
+    from torch.fx.experimental.symbolic_shapes import find_symbol_binding_fx_nodes
+
+    return dict(find_symbol_binding_fx_nodes(graph))
+
+
+def byte_count(value: Any) -> int:
+    """Bytes of a traced tensor; symbolic sizes count with their value in the example."""
+    if not isinstance(value, torch.Tensor):
+        return 0
+    count = value.element_size()
+    for size in value.shape:
+        hint = size if type(size) is int else size.node.hint  # type: ignore[attr-defined]
+        count *= int(hint or 0)
+    return count
 
 
 def decomposition_table(patches: Mapping[str, Any]) -> dict[Any, Callable[..., Any]]:
@@ -492,16 +555,13 @@ def aot_compiler(
     return compiler  # type: ignore[no-any-return]
 
 
-def partition(joint: fx.GraphModule, inputs: Any, **more: Any) -> tuple[Any, Any]:
-    """Inductor's partition of a joint graph into forward and backward, every node kept."""
+@contextlib.contextmanager
+def keeping_like_nodes() -> Iterator[None]:
+    """Have the partitioner leave nodes apart that compute the same."""
     from torch._functorch import config
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     with config.patch(cse=False):
-        result: tuple[Any, Any] = min_cut_rematerialization_partition(
-            joint, inputs, compiler="inductor", **more
-        )
-    return result
+        yield
 
 
 @contextlib.contextmanager

@@ -7,10 +7,12 @@ has is an error that names the nearest one.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +30,7 @@ PASSES = (
     PLACE_STORES,
 )
 """What `disable_passes` can name."""
-NUMERICS = ("strict", "precise")
+NUMERICS = ("strict", "precise", "relaxed")
 TARGETS = ("auto", "cpu", "cuda")
 FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
@@ -42,7 +44,10 @@ class Options:
     """How one call of the backend compiles."""
 
     numerics: str = "precise"
-    """Contract of rewrites: "strict" (bit-identical) or "precise"."""
+    """Contract of rewrites: "strict" (bit-identical), "precise" (no rounding is added) or
+    "relaxed" (storage types are chosen too, within `epsilon`)."""
+    epsilon: float = 0.10
+    """With "relaxed": the share by which the estimated error of gradients may grow."""
     target: str = "auto"
     """What the graph will run on: "cpu", "cuda", or "auto" for what its tensors say."""
     pipeline: str | None = None
@@ -74,10 +79,19 @@ class Options:
         """The pipeline text for `Module.run`, "" for none."""
         if self.pipeline is not None:
             return self.pipeline
-        text = f"numerics={self.numerics}"
-        if off := [name for name in self.disable_passes if name != PLACE_STORES]:
-            text += " disable=" + ",".join(off)
-        return f"mp-default{{{text}}}"
+        # What "relaxed" adds comes after partitioning: see `partition_pipeline`.
+        numerics = "precise" if self.numerics == "relaxed" else self.numerics
+        return f"mp-default{{numerics={numerics}{self._disabled()}}}"
+
+    def partition_pipeline(self) -> str:
+        """The pipeline text for the partitioned graph, "" for none."""
+        if self.numerics != "relaxed" or self.pipeline is not None:
+            return ""
+        return f"mp-partitioned{{numerics=relaxed epsilon={self.epsilon!r}{self._disabled()}}}"
+
+    def _disabled(self) -> str:
+        off = [name for name in self.disable_passes if name != PLACE_STORES]
+        return " disable=" + ",".join(off) if off else ""
 
     def digest(self) -> str:
         """A text that differs whenever an option that decides about code differs."""
@@ -116,8 +130,14 @@ def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
     if path:
         values.update(_checked(_read_file(path), path))
     values.update(_from_environment(os.environ))
-    values.update(_checked({**(given or {}), **more}, "options"))
-    return Options(**values)
+    named = _checked({**(given or {}), **more}, "options")
+    values.update(named)
+    options = Options(**values)
+    if "epsilon" in named and options.numerics != "relaxed":
+        raise OptionError(
+            f"options: epsilon needs numerics='relaxed', and it is {options.numerics!r}"
+        )
+    return options
 
 
 def is_strict() -> bool:
@@ -166,6 +186,9 @@ def _from_text(field: dataclasses.Field[Any], text: str) -> Any:
         return text.lower() in _TRUE
     if kind.startswith("int") and text.lstrip("-").isdigit():
         return int(text)
+    if kind == "float":
+        with contextlib.suppress(ValueError):
+            return float(text)
     if kind.startswith("tuple"):
         return [item.strip() for item in text.split(",") if item.strip()]
     return text
@@ -182,8 +205,6 @@ def _checked(values: Mapping[str, Any], source: str) -> dict[str, Any]:
 
 def _convert(key: str, value: Any, source: str) -> Any:
     """`value` in the type of field `key`. Raises OptionError naming both."""
-    if key == "numerics" and value == "relaxed":
-        raise OptionError(f"{source}: numerics='relaxed' is not available yet; use 'precise'")
     if key in ("numerics", "target"):
         allowed = NUMERICS if key == "numerics" else TARGETS
         if value not in allowed:
@@ -191,6 +212,10 @@ def _convert(key: str, value: Any, source: str) -> Any:
         return value
     if key in FLAGS:
         return _require(isinstance(value, bool), value, key, "true or false", source)
+    if key == "epsilon":
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        good = number and math.isfinite(value) and value >= 0
+        return float(_require(good, value, key, "a number of at least 0", source))
     if key == "bisect_limit":
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         return _require(number or value is None, value, key, "a count of rewrites", source)

@@ -53,7 +53,8 @@ class Recorder:
         self, joint: fx.GraphModule, inputs: Any, capture: origins.Capture, **more: Any
     ) -> tuple[Any, Any]:
         range_keys.mark(joint.graph, capture.inputs)
-        forward, backward = _torch.partition(joint, inputs, **more)
+        with _torch.keeping_like_nodes():
+            forward, backward = _torch.partition(joint, inputs, **more)
         # What comes after these is saved for backward, in our types.
         _output_of(forward).meta[_OUTPUTS] = more["num_fwd_outputs"]
         return forward, backward

@@ -96,6 +96,16 @@ func.func @origin_attribute(%x: tensor<f32>) -> tensor<f32> attributes {mp.defau
   return %x : tensor<f32>
 }
 
+// CHECK-LABEL: func.func @pins
+// CHECK-SAME: %arg0: tensor<4x8xf32> {mp.pin = [#mp.pin<keep result, "policy", "embeddings stay \22as they are\22">]}
+func.func @pins(%x: tensor<4x8xf32> {mp.pin = [#mp.pin<keep result, "policy", "embeddings stay \22as they are\22">]}, %w: tensor<8xf32>) -> tensor<4x8xf32> {
+  // CHECK: mp.layer_norm{{.*}}mp.pin = [#mp.pin<fp32 result[1, 2], "norm-statistics", "mean">, #mp.pin<fp32 operands, "range", "up to 1e+05">]
+  %0:3 = mp.layer_norm(%x, %w, %w) {mp.pin = [#mp.pin<fp32 result[1, 2], "norm-statistics", "mean">, #mp.pin<fp32 operands, "range", "up to 1e+05">]} : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  // CHECK: mp.gelu{{.*}}mp.pin = [#mp.pin<half both, "policy", "ffn">]
+  %1 = mp.gelu(%0#0) {mp.pin = [#mp.pin<half both, "policy", "ffn">]} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
 // CHECK-LABEL: func.func @materialize
 func.func @materialize(%x: tensor<4x?xbf16>) -> tensor<4x?xbf16> {
   // CHECK: mp.materialize %{{.*}} : tensor<4x?xbf16>
