@@ -14,11 +14,10 @@ import torch
 from torch import fx
 
 from . import _torch, origins
-from .importer import conversion_target, is_backward, target_text
+from .attributes import quoted
+from .importer import RANGE_KEY, conversion_target, is_backward, target_text
 from .native import op_kind
 
-MARK = "mpopt_range_key"
-"""Where `mark` leaves the key of a node's first result in its metadata."""
 Phase = Literal["forward", "backward"]
 _MAKES_NO_VALUE = frozenset({"view", "reshape", "shape", "creation", "effect"})
 
@@ -32,6 +31,10 @@ class Key(NamedTuple):
     phase: Phase = "forward"
     result: int = 0
 
+    def attribute(self) -> str:
+        """As the attribute `mp.measured` of an operation."""
+        return f'[{quoted(self.module)}, {quoted(self.op)}, {self.ordinal}, "{self.phase}"]'
+
     def __str__(self) -> str:
         number = f" #{self.ordinal}" if self.ordinal else ""
         result = f" result {self.result}" if self.result else ""
@@ -44,7 +47,7 @@ def mark(graph: fx.Graph, inputs: tuple[origins.Input, ...] = ()) -> None:
     counts: dict[tuple[str, str, Phase], int] = {}
     for node in graph.nodes:
         if node.op == "placeholder":
-            node.meta[MARK] = _key_of_input(node, inputs)
+            node.meta[RANGE_KEY] = _key_of_input(node, inputs)
         elif node.op == "call_function" and _makes_values(node):
             name = target_text(node.target)
             phase: Phase = "backward" if is_backward(node) else "forward"
@@ -52,12 +55,12 @@ def mark(graph: fx.Graph, inputs: tuple[origins.Input, ...] = ()) -> None:
             ordinal = counts.get((path, name, phase), 0)
             counts[path, name, phase] = ordinal + 1
             if op_kind(name) not in _MAKES_NO_VALUE and _is_floating(node.meta.get("val")):
-                node.meta[MARK] = Key(path, name, ordinal, phase)
+                node.meta[RANGE_KEY] = Key(path, name, ordinal, phase)
 
 
 def key_of(node: fx.Node) -> Key | None:
     """What `mark` left."""
-    key = node.meta.get(MARK)
+    key = node.meta.get(RANGE_KEY)
     return key if isinstance(key, Key) else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from unittest import mock
 
 import mpopt
@@ -310,6 +311,30 @@ def test_keys_are_those_of_the_backends_graphs(kind):
     assert {k for k in values - measured if k.op != "buffer"} == set()
     assert {k.phase for k in measured} == {"forward", "backward"}
     assert len(measured) > 40
+
+
+def test_operations_say_their_keys_also_after_partitioning(tmp_path):
+    model, data = Net(), batches(5)
+    found = mpopt.calibrate(model, data)
+    options = {"ranges": found, "dump": tmp_path, "numerics": "relaxed"}
+    with eager_code():
+        compiled = torch.compile(model, backend=backend, options=options)
+        with torch.autocast("cpu", torch.bfloat16):
+            compiled(*data[0]).backward()
+    stated = re.compile(r'mp.measured = \["(.*?)", "(.*?)", (\d+)(?: : i64)?, "(.*?)"\]')
+    graphs = {path.parent.name.partition("_")[2]: path for path in tmp_path.glob("*/00_*")}
+    keys = {
+        name: [Key(m, op, int(n), phase) for m, op, n, phase in stated.findall(path.read_text())]
+        for name, path in graphs.items()
+    }
+    assert keys.keys() == {"joint", "stitched"}
+    measured = {key._replace(result=0) for key in found.ranges}
+    assert len(set(keys["joint"])) == len(keys["joint"]) and set(keys["joint"]) <= measured
+    # What is computed twice has one key; of what was expanded, the result has it.
+    assert set(keys["stitched"]) <= set(keys["joint"])
+    assert Key("norm", "aten.native_layer_norm.default") in keys["joint"]
+    products = {k for k in keys["joint"] if "mm." in k.op}
+    assert products <= set(keys["stitched"]) and len(products) > 10
 
 
 # No trace -----------------------------------------------------------------------
