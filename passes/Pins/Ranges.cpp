@@ -18,6 +18,7 @@ namespace json = llvm::json;
 
 static constexpr StringLiteral kSchema = "mpopt-ranges";
 static constexpr int64_t kVersion = 1;
+static constexpr StringLiteral kMeasuredAttrName = "mp.measured";
 
 double Range::headroom(FloatType type) const {
   APFloat largest = APFloat::getLargest(type.getFloatSemantics());
@@ -215,29 +216,70 @@ static bool isCounted(Operation *op) {
   return !frameworkCallee(op).empty() && !isDerived(op);
 }
 
+/// The key that `op` says to have; none if it says none, or nonsense.
+static std::optional<RangeKey> statedKey(Operation *op) {
+  auto parts = op->getAttrOfType<ArrayAttr>(kMeasuredAttrName);
+  if (!parts || parts.size() != 4 || isDerived(op))
+    return std::nullopt;
+  auto module = dyn_cast<StringAttr>(parts[0]);
+  auto callee = dyn_cast<StringAttr>(parts[1]);
+  auto ordinal = dyn_cast<IntegerAttr>(parts[2]);
+  auto phase = dyn_cast<StringAttr>(parts[3]);
+  if (!module || !callee || !ordinal || !phase)
+    return std::nullopt;
+  return RangeKey{module.getValue(), callee.getValue(),
+                  unsigned(ordinal.getInt()), phase.getValue() == "backward"};
+}
+
+namespace {
+/// Gives each operation of a function its key.
+class Keys {
+public:
+  explicit Keys(func::FuncOp function)
+      : areStated(llvm::any_of(function.getOps(), [](Operation &op) {
+          return op.hasAttr(kMeasuredAttrName);
+        })) {}
+
+  /// To be asked once for each operation, in order.
+  std::optional<RangeKey> next(Operation *op) {
+    if (areStated)
+      return statedKey(op);
+    if (!isCounted(op))
+      return std::nullopt;
+    RangeKey key{modulePathOf(op->getLoc()), frameworkCallee(op), 0,
+                 isBackward(op)};
+    key.ordinal = counts[textOf(key)]++;
+    return key;
+  }
+
+private:
+  bool areStated;
+  llvm::StringMap<unsigned> counts;
+};
+} // namespace
+
+static StringRef argText(BlockArgument argument, StringRef name) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto attr =
+      function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), name);
+  return attr ? attr.getValue() : StringRef();
+}
+
 MeasuredValues::MeasuredValues(func::FuncOp function, const Ranges &ranges) {
   if (function.isExternal())
     return;
-  for (BlockArgument argument : function.getArguments()) {
-    auto text = [&](StringRef name) {
-      auto attr =
-          function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), name);
-      return attr ? attr.getValue() : StringRef();
-    };
-    if (const Range *range =
-            ranges.find(text("mp.name"), text("mp.role"), /*ordinal=*/0))
+  for (BlockArgument argument : function.getArguments())
+    if (const Range *range = ranges.find(argText(argument, "mp.name"),
+                                         argText(argument, "mp.role"), 0))
       known[argument] = range;
-  }
-  llvm::StringMap<unsigned> counts;
+  Keys keys(function);
   for (Operation &op : function.getBody().front()) {
-    if (!isCounted(&op))
+    std::optional<RangeKey> key = keys.next(&op);
+    if (!key)
       continue;
-    RangeKey key{modulePathOf(op.getLoc()), frameworkCallee(&op), 0,
-                 isBackward(&op)};
-    key.ordinal = counts[textOf(key)]++;
     for (OpResult result : op.getResults()) {
-      key.result = result.getResultNumber();
-      if (const Range *range = ranges.find(key))
+      key->result = result.getResultNumber();
+      if (const Range *range = ranges.find(*key))
         known[result] = range;
     }
   }

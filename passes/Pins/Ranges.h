@@ -76,9 +76,12 @@ llvm::Expected<Ranges> loadRanges(llvm::StringRef path);
 /// The same for the text of a file that errors call `name`.
 llvm::Expected<Ranges> parseRanges(llvm::StringRef text, llvm::StringRef name);
 
-/// The measured values of one function as it was traced. Made before passes add
-/// or drop operations other than conversions and data movement; raised
-/// operations count as what they raise.
+/// The measured values of one function.
+///
+/// An operation says its key in the attribute `mp.measured` (module, operator,
+/// ordinal, phase), so that it has it still where the graph was partitioned or
+/// operators were expanded. If none does, operations are counted: then the
+/// function must be as it was traced, but for conversions and raising.
 class MeasuredValues {
 public:
   MeasuredValues(func::FuncOp function, const Ranges &ranges);

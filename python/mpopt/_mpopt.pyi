@@ -90,6 +90,7 @@ def host_cost_model() -> str:
 
 def cuda_cost_model(capability: int) -> str | None:
     """The built-in model for compute capability 90, the nearest that is not newer."""
+
 def read_policy(text: str, name: str) -> dict[str, Any]:
     """`level`, `epsilon` (None where it says nothing) and `sha256` of a policy. Raises
     ValueError that begins with `name`, line and column."""

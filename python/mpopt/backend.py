@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import fx
 
-from . import _torch, composites, exporter, half_weights, importer, log, native, origins
+from . import _torch, composites, exporter, half_weights, heal, importer, log, native, origins
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of, policy_attribute
 from .options import NUMERICS, Options, resolve
@@ -37,6 +37,19 @@ def mpopt(
     log.get_logger("backend").debug("options %s", resolved)
     if resolved.disable:
         return _torch.compile_fx(gm, example_inputs, patches)
+    if not resolved.heal:
+        return _compile_graph(gm, example_inputs, resolved, patches)
+    healer = heal.Healer(gm, resolved)
+    with healer.compiling():
+        return healer.watching(_compile_graph(gm, example_inputs, resolved, patches))
+
+
+def _compile_graph(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    resolved: Options,
+    patches: dict[str, Any],
+) -> Compiled:
     try:
         capture = origins.capture(gm, example_inputs)
     except Exception as error:
@@ -132,6 +145,7 @@ def reset() -> None:
     """Forget counts and times. `torch._dynamo.reset()` calls it."""
     log.counters.clear()
     log.seconds.clear()
+    heal.reset()
 
 
 mpopt.reset = reset  # type: ignore[attr-defined]

@@ -31,6 +31,7 @@ from . import (
     log,
     loss_scale,
     native,
+    range_keys,
 )
 from .attributes import quoted
 from .dump import Bundle
@@ -90,6 +91,8 @@ class JointPass(_torch.CustomGraphPass):
     def __call__(self, graph: fx.Graph) -> None:
         """Rewrite `graph` in place; it always ends as one that Inductor can compile."""
         log.counters["graphs"] += 1
+        if self.options.ranges:
+            range_keys.mark(graph, self.capture.inputs)
         half_weights.substitute(graph, self.capture.halves)
         self.run(graph).expand()
         if self.pipeline():

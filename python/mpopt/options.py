@@ -35,6 +35,7 @@ PASSES = (
 """What `disable_passes` can name."""
 NUMERICS = ("strict", "precise", "relaxed")
 TARGETS = ("auto", "cpu", "cuda")
+FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
 _OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS"}
@@ -72,6 +73,14 @@ class Options:
     policy: policies.Policy | None = None
     """The user's policy; given as a path, or as a dictionary of the same form. Its `level` is
     the default of `numerics`."""
+    ranges: str = ""
+    """File of `mpopt.calibrate`, which says what does not fit a half type; "" for none."""
+    heal: bool = False
+    """Compute a region in fp32 once it has made inf or NaN `heal_after` times."""
+    heal_after: int = 3
+    """How many calls may give inf or NaN before `heal` looks for the region."""
+    heal_depth: int = 0
+    """Depth of the modules that `heal` takes for regions; 0 for the innermost ones."""
     inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
 
@@ -98,6 +107,8 @@ class Options:
         fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
         fields["cost_model"] = machine.fingerprint(self.cost_model)
         fields["policy"] = self.policy and self.policy.sha256  # whatever its file is called
+        if self.ranges:
+            fields["ranges"] = _content_digest(self.ranges)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -111,6 +122,11 @@ class Options:
 
 def _json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
+
+
+def _content_digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(Options)}
@@ -217,7 +233,7 @@ def _convert(key: str, value: Any, source: str) -> Any:
         return value
     if key == "cost_model":
         return machine.check(value, source)
-    if key in ("strict", "disable", "half_weights"):
+    if key in FLAGS:
         return _require(isinstance(value, bool), value, key, "true or false", source)
     if key == "epsilon":
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -226,6 +242,12 @@ def _convert(key: str, value: Any, source: str) -> Any:
     if key == "bisect_limit":
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         return _require(number or value is None, value, key, "a count of rewrites", source)
+    if key in _COUNTS:
+        least, wanted = _COUNTS[key]
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        return _require(number, value, key, wanted, source)
+    if key == "ranges":
+        return _ranges_path(value, source)
     if key == "disable_passes":
         items = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
         _require(items, value, key, "a list of pass names", source)
@@ -244,6 +266,7 @@ def _convert(key: str, value: Any, source: str) -> Any:
     return _require(value is None or isinstance(value, str), value, key, "a text", source)
 
 
+<<<<<<< HEAD
 def _policy(value: Any, source: str) -> policies.Policy | None:
     if value is None or value == "":
         return None
@@ -251,6 +274,28 @@ def _policy(value: Any, source: str) -> policies.Policy | None:
         return value
     good = isinstance(value, str | os.PathLike | Mapping)
     return policies.load(_require(good, value, "policy", "a path or a dictionary", source))
+
+
+_COUNTS = {
+    "heal_after": (1, "a count of calls, 1 or more"),
+    "heal_depth": (0, "a number of modules"),
+}
+"""Least value of a field and what it is."""
+
+
+def _ranges_path(value: Any, source: str) -> str:
+    """The file that `value`, a path or a Calibration, stands for; it can be read."""
+    path = value.file() if hasattr(value, "file") else value
+    wanted = "a path or what mpopt.calibrate returned"
+    path = os.fspath(_require(isinstance(path, str | os.PathLike), path, "ranges", wanted, source))
+    if not path:
+        return ""
+    try:
+        _content_digest(path)
+    except OSError as error:
+        raise OptionError(f"{source}: ranges: cannot read {path!r}: {error.strerror}") from error
+    return os.path.abspath(str(path))
+>>>>>>> help_C
 
 
 def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:

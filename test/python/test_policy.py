@@ -162,7 +162,9 @@ def test_a_bundle_holds_the_policy_and_its_pins(tmp_path):
     assert meta["options"]["policy"] == {"file": str(file), "sha256": digest}
     (applied,) = joint.glob("*_mp-apply-policy.mlir")
     lines = applied.read_text().splitlines()
-    pinned = [line for line in lines if '#mp.pin<fp32 both, "policy", "a test (run.toml:2)">' in line]
+    pinned = [
+        line for line in lines if '#mp.pin<fp32 both, "policy", "a test (run.toml:2)">' in line
+    ]
     assert pinned
     assert any("mp.matmul" in line for line in pinned)
     assert "mp.policy" in (joint / "00_import.mlir").read_text()

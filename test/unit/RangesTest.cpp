@@ -242,3 +242,26 @@ TEST_F(MeasuredValuesTest, RaisedOperationsKeepTheirKeys) {
   EXPECT_EQ(returned(MeasuredValues(function, rows)),
             (std::vector<double>{5.5, 4.5, 6.5}));
 }
+
+TEST_F(MeasuredValuesTest, AStatedKeyGoesBeforeCounting) {
+  Builder builder(&context);
+  auto state = [&](Operation *op, StringRef module, int64_t ordinal) {
+    op->setAttr("mp.measured",
+                builder.getArrayAttr({builder.getStringAttr(module),
+                                      builder.getStringAttr("aten.mm.default"),
+                                      builder.getI64IntegerAttr(ordinal),
+                                      builder.getStringAttr("forward")}));
+  };
+  Operation *returning = function.getBody().front().getTerminator();
+  Operation *last = returning->getOperand(0).getDefiningOp();
+  state(last, "h.0", 0);
+  Ranges rows = ranges();
+  EXPECT_EQ(returned(MeasuredValues(function, rows)),
+            (std::vector<double>{4.5, -1, -1}));
+  state(last, "elsewhere", 0);
+  EXPECT_EQ(returned(MeasuredValues(function, rows)),
+            (std::vector<double>{-1, -1, -1}));
+  last->setAttr("mp.measured", builder.getStringAttr("nonsense"));
+  EXPECT_EQ(returned(MeasuredValues(function, rows)),
+            (std::vector<double>{-1, -1, -1}));
+}
