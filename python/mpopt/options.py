@@ -266,7 +266,6 @@ def _convert(key: str, value: Any, source: str) -> Any:
     return _require(value is None or isinstance(value, str), value, key, "a text", source)
 
 
-<<<<<<< HEAD
 def _policy(value: Any, source: str) -> policies.Policy | None:
     if value is None or value == "":
         return None
@@ -295,7 +294,6 @@ def _ranges_path(value: Any, source: str) -> str:
     except OSError as error:
         raise OptionError(f"{source}: ranges: cannot read {path!r}: {error.strerror}") from error
     return os.path.abspath(str(path))
->>>>>>> help_C
 
 
 def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:
