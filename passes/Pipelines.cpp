@@ -14,6 +14,8 @@ defaultPasses(const PipelineOptions &options) {
   passes.push_back(createNormalize());
   // Before conversions move: afterwards they could hide a pattern.
   passes.push_back(createRaise());
+  // On the types as traced, before conversions go.
+  passes.push_back(createPinTypes());
   passes.push_back(createEliminateCasts({options.numerics}));
   // Last but one: the graph goes back to the framework.
   passes.push_back(createLower());
