@@ -87,8 +87,7 @@ static std::string shapeOf(RankedTensorType type) {
   return text;
 }
 
-/// "model.py:12" of a location.
-static std::string sourceOf(Location loc) {
+std::string mlir::mp::sourceText(Location loc) {
   auto place = loc->findInstanceOf<FileLineColLoc>();
   if (!place)
     return {};
@@ -112,7 +111,7 @@ static CastEntry entryOf(CastOp cast) {
   entry.role = roleOf(cast);
   entry.isBackward = isBackward(cast);
   entry.node = stemOf(loc);
-  entry.source = sourceOf(loc);
+  entry.source = sourceText(loc);
   if (std::optional<int64_t> elements = staticNumElements(type))
     entry.bytes =
         *elements * (elementBytes(cast.getFrom()) + elementBytes(cast.getTo()));
@@ -241,6 +240,11 @@ public:
     region(rewrite.region).applied.push_back(rewrite);
   }
 
+  void add(PinEntry pin) {
+    ++report.pins[pin.rule];
+    region(pin.region).pins.push_back(std::move(pin));
+  }
+
   RegionReport &region(const std::string &path) {
     auto [it, isNew] = indices.try_emplace(path, report.regions.size());
     if (isNew) {
@@ -287,5 +291,7 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
                        : reason->second;
     builder.region(entry.region).left.push_back(std::move(entry));
   });
+  for (PinEntry &pin : collectPins(after))
+    builder.add(std::move(pin));
   return report;
 }

@@ -195,12 +195,17 @@ def _tag(node: fx.Node, autocast: bool) -> str:
 def is_user_cast(node: fx.Node) -> bool:
     """True if the model's text asks for a dtype in `node`, or writes into a given one."""
     name = target_name(node).split(".")[0]
-    if name in _CAST_METHODS or name in _CAST_FUNCTIONS:
-        return True
-    if name in _WRITES or (name.endswith("_") and not name.startswith("_")) or "out" in node.kwargs:
+    if name in _CAST_METHODS or name in _CAST_FUNCTIONS or is_write(node):
         return True
     arguments = [*node.args, *node.kwargs.values()]
     return any(isinstance(arg, torch.dtype) for arg in arguments)
+
+
+def is_write(node: fx.Node) -> bool:
+    """True if a node of Dynamo's graph writes into one of its operands."""
+    name = target_name(node).split(".")[0]
+    in_place = name.endswith("_") and not name.startswith("_")
+    return name in _WRITES or in_place or "out" in node.kwargs
 
 
 def _mixes_dtypes(node: fx.Node) -> bool:
