@@ -68,12 +68,12 @@ SmallVector<PolicyDecision, 1> PolicyDecisions::of(BlockArgument arg) {
                                                /*hasOperand=*/false));
 }
 
-PinAttr PolicyDecisions::pinOf(const PolicyDecision &decision,
-                               Operation *op) const {
+PinAttr PolicyDecisions::makePin(const PolicyDecision &decision,
+                                 Group group) const {
   if (decision.rule < 0)
     return PinAttr::get(
         context, decision.format, decision.where, kPolicyPinRule,
-        "group '" + stringifyGroup(groups->of(op)) + "' is not enabled (" +
+        "group '" + stringifyGroup(group) + "' is not enabled (" +
             policy.placeOf(policy.enabledPosition) + ")");
   const PolicyRule &rule = policy.rules[decision.rule];
   std::string place = policy.placeOf(rule.position);
@@ -83,4 +83,12 @@ PinAttr PolicyDecisions::pinOf(const PolicyDecision &decision,
           : rule.why + " (" + place + ")";
   return PinAttr::get(context, decision.format, decision.where, kPolicyPinRule,
                       reason);
+}
+
+PinAttr PolicyDecisions::pinOf(const PolicyDecision &decision, Operation *op) {
+  Group group = decision.rule < 0 ? groups->of(op) : Group::Other;
+  PinAttr &pin = pins[{decision.rule, decision.where, group}];
+  if (!pin)
+    pin = makePin(decision, group);
+  return pin;
 }

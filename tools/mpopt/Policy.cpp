@@ -198,11 +198,12 @@ static void collectMatches(const Policy &policy, func::FuncOp func,
     decisions.of(arg);
     count(matcher.rulesFor(arg), "", "argument");
   }
+  Unmatched unmatched(func);
   for (auto [i, rule] : llvm::enumerate(rules)) {
     rule.matched += decisions.matched()[i];
     rule.decided += decisions.decided()[i];
     if (rule.matched == 0)
-      rule.why = whyUnmatched(policy.rules[i], func);
+      rule.why = unmatched.why(policy.rules[i]);
   }
 }
 
