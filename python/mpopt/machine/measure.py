@@ -82,8 +82,8 @@ class _Run:
         """Make all probes; a product that would take too long becomes a smaller one."""
         self._add(("launch",), probes.sweep(self.device, 12 * 64))
         self._add(("bandwidth",), probes.sweep(self.device, self.sizes.sweep))
-        if self.sizes.cache:
-            self._add(("cache",), probes.sweep(self.device, self.sizes.cache // 2))
+        for size in self.sizes.caches:
+            self._add(("cache", str(size)), probes.sweep(self.device, size // 2))
         for pair in probes.CASTS:
             self._add(("cast", pair), probes.cast(self.device, pair, self.sizes.sweep))
         for name in self.types:
@@ -147,10 +147,8 @@ class _Run:
             "bandwidth": _rounded(bandwidth),
             "launch": _rounded(launch),
         }
-        if self.sizes.cache:
-            near = self.sizes.cache // 2 / self._without(launch, "cache")
-            rates = {"bytes": self.sizes.cache, "bandwidth": _rounded(max(near, bandwidth))}
-            model["cache"] = rates
+        if self.sizes.caches:
+            model["caches"] = self._fit_caches(launch, bandwidth)
         model["casts"] = {
             pair: _rounded(self.sizes.sweep / self._without(launch, "cast", pair))
             for pair in probes.CASTS
@@ -158,6 +156,14 @@ class _Run:
         model["classes"] = copy.deepcopy(base["classes"])
         model["types"] = {name: self._fit_type(name) for name in self.types}
         return model
+
+    def _fit_caches(self, launch: float, slowest: float) -> list[Model]:
+        """Levels that get slower, whatever noise makes of them."""
+        found: list[Model] = []
+        for size in reversed(self.sizes.caches):
+            slowest = max(slowest, size // 2 / self._without(launch, "cache", str(size)))
+            found.insert(0, {"bytes": size, "bandwidth": _rounded(slowest)})
+        return found
 
     def _fit_type(self, name: str) -> Model:
         launch = self._median("launch", name)
