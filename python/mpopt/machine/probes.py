@@ -32,7 +32,7 @@ class Sizes:
     """How large the work is."""
 
     side: int
-    """The other two sizes of products with one small one."""
+    """The other two sizes of products with one small one; the near cache holds them."""
     large: int
     """Side of a large product."""
     sweep: int
@@ -48,9 +48,9 @@ class Sizes:
         near, last = _cache_bytes(2) * torch.get_num_threads(), _cache_bytes(3)
         sweep = min(max(2 * last, 256 * _MIB), 1024 * _MIB)
         # The last cache is shared, with other machines if this one is virtual.
-        caches = (near, min(last // 2, 64 * _MIB))
+        caches = (near, min(last // 2, 16 * _MIB))
         known = caches if 0 < 2 * near <= caches[1] else caches[:1] if near else ()
-        return cls(side=1024, large=1024, sweep=sweep, caches=known)
+        return cls(side=512, large=1024, sweep=sweep, caches=known)
 
 
 def _cache_bytes(level: int) -> int:
@@ -82,7 +82,9 @@ class Probe:
         return seconds
 
     def sample(self) -> None:
-        """Add the seconds of one call."""
+        """Add the seconds of one call, warm: another probe had the caches before."""
+        if self._repeats > 1:
+            self._once()
         self.samples.append(self._time())
 
     def _time(self) -> float:
@@ -121,6 +123,13 @@ def sweep(device: str, total: int) -> Probe:
     a, b = torch.ones(count, device=device), torch.ones(count, device=device)
     out = torch.empty_like(a)
     return _probe(device, lambda: torch.add(a, b, out=out))
+
+
+def read(device: str, total: int) -> Probe:
+    """Two reads of f32, `total` bytes in all: what products do with memory."""
+    a = torch.ones(max(1, total // 8), device=device)
+    b, out = torch.ones_like(a), torch.empty((), device=device)
+    return _probe(device, lambda: torch.dot(a, b, out=out))
 
 
 def cast(device: str, pair: str, total: int) -> Probe:
