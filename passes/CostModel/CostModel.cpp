@@ -91,8 +91,10 @@ static double memorySeconds(const CostModel &model, StringRef type,
   TypeBytes size = bytesOf(type);
   auto [m, n, k] = sizes;
   double bytes = batch * ((m * k + k * n) * size.operand + m * n * size.result);
-  bool fits = model.cache && bytes <= model.cache->bytes;
-  return bytes / (fits ? model.cache->bandwidth : model.bandwidth);
+  for (const Cache &cache : model.caches)
+    if (bytes <= cache.bytes)
+      return bytes / cache.bandwidth;
+  return bytes / model.bandwidth;
 }
 
 std::optional<MatmulCost> CostModel::matmulCost(StringRef type, int64_t batch,

@@ -79,7 +79,8 @@ struct CostModel {
   std::string device; ///< "cpu" or "cuda"
   double bandwidth;   ///< bytes per second that a sweep over memory reaches
   double launch;      ///< seconds per kernel
-  std::optional<Cache> cache;
+  llvm::SmallVector<Cache>
+      caches; ///< the nearest first; each is larger, slower
   llvm::SmallVector<ShapeClass> classes;
   llvm::SmallVector<MatmulRates> types;
   /// Bytes per second of a kernel that only converts, by "f32-bf16" and the

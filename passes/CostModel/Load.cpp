@@ -151,13 +151,17 @@ private:
 };
 } // namespace
 
-static ShapeClass readClass(const json::Value &value, size_t index,
-                            Fault &fault) {
-  std::string where = "classes[" + std::to_string(index) + "]";
+/// Where one item of a list is: "classes[2]".
+static Table itemOf(StringRef list, size_t index, const json::Value &value,
+                    Fault &fault) {
+  std::string where = (list + "[" + Twine(index) + "]").str();
   const json::Object *object = value.getAsObject();
   if (!object)
     fault.say("key '" + where + "' must be an object");
-  Table table(object, where, fault);
+  return Table(object, where, fault);
+}
+
+static ShapeClass readClass(Table table) {
   table.onlyHas({"name", "least", "flops", "batch"});
   return {table.text("name"), table.number("least", ShapeClass::kNoLimit),
           table.number("flops", ShapeClass::kNoLimit), table.count("batch", 1)};
@@ -165,7 +169,7 @@ static ShapeClass readClass(const json::Value &value, size_t index,
 
 static void readClasses(Table &root, CostModel &model, Fault &fault) {
   for (auto [index, value] : llvm::enumerate(root.list("classes"))) {
-    ShapeClass shape = readClass(value, index, fault);
+    ShapeClass shape = readClass(itemOf("classes", index, value, fault));
     if (llvm::any_of(model.classes, [&](const ShapeClass &other) {
           return other.name == shape.name;
         }))
@@ -223,16 +227,24 @@ static void readCasts(Table casts, CostModel &model, Fault &fault) {
   }
 }
 
-static void readCache(Table table, CostModel &model) {
-  table.onlyHas({"bytes", "bandwidth"});
-  model.cache = Cache{table.number("bytes"), table.number("bandwidth")};
-  if (model.cache->bandwidth < model.bandwidth)
-    table.bad("bandwidth", "at least that of memory");
+static void readCaches(Table &root, CostModel &model, Fault &fault) {
+  for (auto [index, value] : llvm::enumerate(root.list("caches"))) {
+    Table table = itemOf("caches", index, value, fault);
+    table.onlyHas({"bytes", "bandwidth"});
+    Cache cache{table.number("bytes"), table.number("bandwidth")};
+    if (cache.bandwidth < model.bandwidth)
+      table.bad("bandwidth", "at least that of memory");
+    if (!model.caches.empty() &&
+        (cache.bytes <= model.caches.back().bytes ||
+         cache.bandwidth > model.caches.back().bandwidth))
+      fault.say("'caches' must get larger and slower");
+    model.caches.push_back(cache);
+  }
 }
 
 static void readModel(Table root, CostModel &model, Fault &fault) {
   root.onlyHas({"schema", "name", "device", "source", "bandwidth", "launch",
-                "cache", "casts", "classes", "types"});
+                "caches", "casts", "classes", "types"});
   model.name = root.text("name");
   model.device = root.text("device");
   if (model.device != "cpu" && model.device != "cuda")
@@ -242,8 +254,8 @@ static void readModel(Table root, CostModel &model, Fault &fault) {
     source.text(key);
   model.bandwidth = root.number("bandwidth");
   model.launch = root.number("launch");
-  if (root.has("cache"))
-    readCache(root.table("cache"), model);
+  if (root.has("caches"))
+    readCaches(root, model, fault);
   readClasses(root, model, fault);
   readTypes(root, model);
   if (root.has("casts"))

@@ -15,7 +15,7 @@ from mpopt.machine import measure, probes
 from mpopt.machine.probes import Sizes
 from mpopt.options import Options, resolve
 
-TINY = Sizes(side=16, large=24, sweep=1 << 16, cache=1 << 12)
+TINY = Sizes(side=16, large=24, sweep=1 << 16, caches=(1 << 12, 1 << 14))
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,10 @@ def _tiny(monkeypatch):
 def figures(model):
     """All numbers in a model, by path."""
     for key, value in model.items():
-        if isinstance(value, dict):
+        if isinstance(value, list) and key == "caches":
+            for item in value:
+                yield from figures(item)
+        elif isinstance(value, dict):
             yield from ((f"{key}.{path}", number) for path, number in figures(value))
         elif isinstance(value, int | float):
             yield key, value
@@ -123,9 +126,10 @@ def test_a_known_machine_is_found_again(monkeypatch):
 
     monkeypatch.setattr(probes, "matmul", matmul)
     monkeypatch.setattr(probes, "sweep", sweep)
+    monkeypatch.setattr(probes, "read", sweep)
     monkeypatch.setattr(probes, "cast", lambda device, pair, total: sweep(device, total))
     monkeypatch.setattr(measure, "_CALLS", 1e-6)  # no product is too slow
-    sizes = Sizes(side=256, large=512, sweep=1 << 24, cache=0)
+    sizes = Sizes(side=256, large=512, sweep=1 << 24)
     model = measure.measure("cpu", seconds=0.01, sizes=sizes)
     loaded = native.load().CostModel.parse(json.dumps(model), "model")
     assert loaded.bandwidth == pytest.approx(Exact.BANDWIDTH, rel=0.01)
@@ -145,13 +149,14 @@ def test_slow_products_are_measured_smaller(monkeypatch):
 
     def matmul(device, name, shape):
         shapes.append((name, shape))
-        return Exact(2 * math.prod(shape) / 1e5)
+        return Exact(2 * math.prod(shape) / 1e6)
 
     monkeypatch.setattr(probes, "matmul", matmul)
-    model = measure.measure("cpu", seconds=0.1)
+    sizes = Sizes(side=16, large=64, sweep=1 << 16)
+    model = measure.measure("cpu", seconds=0.1, sizes=sizes)
     assert shapes.count(("f32", (1, 128, 128, 128))) == 0
     assert max(max(shape[1:]) for _, shape in shapes) == 64
-    assert model["types"]["f32"]["rates"]["large"] == pytest.approx(1e5, rel=0.05)
+    assert model["types"]["f32"]["rates"]["large"] == pytest.approx(1e6, rel=0.05)
 
 
 def test_auto_is_the_machine(monkeypatch):

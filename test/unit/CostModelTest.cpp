@@ -134,11 +134,13 @@ TEST(CostModel, EmptyProductsCostTheirLaunch) {
 
 TEST(CostModel, CacheIsFasterAndGrowthNeverPays) {
   CostModel model = parsed();
-  model.cache = Cache{4e6, 1e10};
+  model.caches = {{4e6, 1e10}, {5e6, 2e9}};
   EXPECT_DOUBLE_EQ(model.matmulSeconds("f32", 1, 900, 900, 1),
                    std::max((4 * 810e3 + 7200) / 1e10, 2 * 810e3 / 1e9) + 1e-3);
-  EXPECT_GT(model.matmulSeconds("f32", 1, 1100, 1100, 1),
-            model.matmulSeconds("f32", 1, 900, 900, 1) + 3e-3);
+  EXPECT_DOUBLE_EQ(model.matmulSeconds("f32", 1, 1100, 1100, 1),
+                   (4 * 1210e3 + 8800) / 2e9 + 1e-3);
+  EXPECT_DOUBLE_EQ(model.matmulSeconds("f32", 1, 1200, 1200, 1),
+                   (4 * 1440e3 + 9600) / 1e9 + 1e-3);
 }
 
 /// Every built-in model loads, and says where its figures are from.
@@ -251,6 +253,22 @@ TEST(CostModelErrors, NameTheFileAndTheKey) {
             "'f32-bf16'");
   EXPECT_EQ(errorWith("\"source\": {\"all\": \"made up\"},", ""),
             "round.json: key 'source' is missing");
+}
+
+TEST(CostModelErrors, Caches) {
+  auto with = [](StringRef caches) {
+    return errorWith("\"casts\":",
+                     ("\"caches\": " + caches + ", \"casts\":").str());
+  };
+  EXPECT_EQ(with("[{\"bytes\": 1e6, \"bandwidth\": 2e9}]"), "no error");
+  EXPECT_EQ(with("[{\"bytes\": 1e6, \"bandwidth\": 2e8}]"),
+            "round.json: key 'caches[0].bandwidth' must be at least that of "
+            "memory");
+  EXPECT_EQ(with("[{\"bytes\": 1e6, \"bandwidth\": 2e9}, "
+                 "{\"bytes\": 2e6, \"bandwidth\": 3e9}]"),
+            "round.json: 'caches' must get larger and slower");
+  EXPECT_EQ(with("[7]"), "round.json: key 'caches[0]' must be an object");
+  EXPECT_EQ(with("7"), "round.json: key 'caches' must be a list");
 }
 
 TEST(CostModelErrors, Schema) {

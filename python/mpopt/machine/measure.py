@@ -82,8 +82,8 @@ class _Run:
         """Make all probes; a product that would take too long becomes a smaller one."""
         self._add(("launch",), probes.sweep(self.device, 12 * 64))
         self._add(("bandwidth",), probes.sweep(self.device, self.sizes.sweep))
-        if self.sizes.cache:
-            self._add(("cache",), probes.sweep(self.device, self.sizes.cache // 2))
+        for size in self.sizes.caches:
+            self._add(("cache", str(size)), probes.read(self.device, size // 2))
         for pair in probes.CASTS:
             self._add(("cast", pair), probes.cast(self.device, pair, self.sizes.sweep))
         for name in self.types:
@@ -147,10 +147,8 @@ class _Run:
             "bandwidth": _rounded(bandwidth),
             "launch": _rounded(launch),
         }
-        if self.sizes.cache:
-            near = self.sizes.cache // 2 / self._without(launch, "cache")
-            rates = {"bytes": self.sizes.cache, "bandwidth": _rounded(max(near, bandwidth))}
-            model["cache"] = rates
+        if self.sizes.caches:
+            model["caches"] = self._fit_caches(launch, bandwidth)
         model["casts"] = {
             pair: _rounded(self.sizes.sweep / self._without(launch, "cast", pair))
             for pair in probes.CASTS
@@ -159,18 +157,38 @@ class _Run:
         model["types"] = {name: self._fit_type(name) for name in self.types}
         return model
 
+    def _fit_caches(self, launch: float, slowest: float) -> list[Model]:
+        """Levels that get slower, whatever noise makes of them."""
+        found: list[Model] = []
+        for size in reversed(self.sizes.caches):
+            slowest = max(slowest, size // 2 / self._without(launch, "cache", str(size)))
+            found.insert(0, {"bytes": size, "bandwidth": _rounded(slowest)})
+        return found
+
+    def _fit_launch(self, name: str) -> float:
+        """Seconds of a tiny product without its work, at the rate of a large one."""
+        whole = self._median("launch", name)
+        work = probes.work(probes.TINY, {}, self._tile(name))
+        launch = whole
+        for _ in range(3):  # the rate depends on the launch, but little
+            rate = self._rate(name, self.base["classes"][-1], launch)
+            launch = max(whole - work / rate, _LEAST_SHARE * whole)
+        return launch
+
+    def _rate(self, name: str, row: Model, launch: float) -> float:
+        key = ("rate", name, row["name"])
+        amount = probes.work(self.shapes[key], row, self._tile(name))
+        return amount / self._without(launch, *key)
+
     def _fit_type(self, name: str) -> Model:
-        launch = self._median("launch", name)
-        rates = {}
-        for row in self.base["classes"]:
-            key = ("rate", name, row["name"])
-            amount = probes.work(self.shapes[key], row, self._tile(name))
-            rates[row["name"]] = _rounded(amount / self._without(launch, *key))
+        launch = self._fit_launch(name)
+        classes = self.base["classes"]
+        rates = {row["name"]: _rounded(self._rate(name, row, launch)) for row in classes}
         result = {"launch": _rounded(launch)}
         kept = ("multiple", "misaligned", "tile")
         result |= {key: value for key, value in self.base["types"][name].items() if key in kept}
         if ("misaligned", name) in self.probes:
-            last = self.base["classes"][-1]["name"]
+            last = classes[-1]["name"]
             share = self._median("rate", name, last) / self._median("misaligned", name)
             result["misaligned"] = _rounded(min(1.0, share))
         return {**result, "rates": rates}
