@@ -255,7 +255,7 @@ class _Steps(fx.Interpreter):
     """Tells a watch which node runs."""
 
     def __init__(self, gm: fx.GraphModule, watch: Watch) -> None:
-        super().__init__(gm, garbage_collect_values=False)
+        super().__init__(gm)
         self.watch = watch
 
     def run_node(self, n: fx.Node) -> Any:
@@ -297,6 +297,8 @@ def _copy(gm: fx.GraphModule) -> fx.GraphModule:
     """Another module of the same nodes; modules inside that hold graphs are copied, too."""
     graph = fx.Graph()
     graph.output(graph.graph_copy(gm.graph, {}))
+    for placeholder in graph.find_nodes(op="placeholder"):
+        placeholder.meta.pop("grapharg", None)  # holds what was given for it
     copied = fx.GraphModule(gm, graph)
     for name, module in list(copied.named_children()):
         if isinstance(module, fx.GraphModule):

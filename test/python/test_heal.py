@@ -237,6 +237,21 @@ def test_half_outputs_keep_their_type():
         torch.testing.assert_close(result.double(), exact, rtol=2e-3, atol=1e-3)
 
 
+def test_a_half_model_without_autocast_is_healed_too():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)).half()
+    with torch.no_grad():
+        model[0].weight.mul_(1e5)
+        model[1].weight.div_(1e5)
+    compiled, x = compile_model(model, heal_after=1), torch.randn(8, 4).half()
+    assert not compiled(x).isfinite().all()
+    exact = copy.deepcopy(model).double()(x.double())
+    for _ in range(2):
+        result = compiled(x)
+        assert result.dtype is torch.float16
+        torch.testing.assert_close(result.double(), exact, rtol=1e-2, atol=1e-2)
+    assert [each.region for each in heal.healed()] == ["0", "1"]
+
+
 @pytest.mark.slow
 def test_generated_code_is_healed_too():
     model, x = Net(), torch.randn(8, 16)
