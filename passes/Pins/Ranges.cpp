@@ -28,6 +28,14 @@ double Range::headroom(FloatType type) const {
   return std::log2(largest.convertToDouble() / absmax);
 }
 
+double Range::below(int64_t exponent) const {
+  int64_t less = 0;
+  for (auto [e, count] : exponents)
+    if (e < exponent)
+      less += count;
+  return nonzero ? double(less) / double(nonzero) : 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Rows by key
 //===----------------------------------------------------------------------===//
@@ -97,6 +105,24 @@ static bool readShares(const json::Value &value, Range &range,
          map.map("bfloat16_subnormal", range.belowSubnormalBF16);
 }
 
+/// The keys of the object are numbers.
+static bool readExponents(const json::Object &row, Range &range,
+                          json::Path path) {
+  const json::Object *exponents = row.getObject("exponents");
+  if (!exponents)
+    return true;
+  for (const auto &[key, value] : *exponents) {
+    int64_t exponent = 0;
+    std::optional<int64_t> count = value.getAsInteger();
+    if (StringRef(key).getAsInteger(10, exponent) || !count || *count < 0) {
+      path.field("exponents").report("expected counts by exponent");
+      return false;
+    }
+    range.exponents[exponent] = *count;
+  }
+  return true;
+}
+
 static bool readRow(const json::Value &value, Row &row, json::Path path) {
   Range &range = row.range;
   json::ObjectMapper map(value, path);
@@ -114,7 +140,8 @@ static bool readRow(const json::Value &value, Row &row, json::Path path) {
     path.field("below").report("missing value");
     return false;
   }
-  if (!readShares(*below, range, path.field("below")))
+  if (!readShares(*below, range, path.field("below")) ||
+      !readExponents(*value.getAsObject(), range, path))
     return false;
   StringLiteral contradiction = contradictionIn(row);
   if (contradiction.empty())
@@ -177,6 +204,10 @@ llvm::Expected<Ranges> mlir::mp::parseRanges(StringRef text, StringRef name) {
   json::Path::Root root("file");
   if (!readRows(*file, ranges, root))
     return badFile(name, llvm::toString(root.getError()));
+  if (const json::Object *scale = file->getObject("loss_scale"))
+    ranges.scale = scale->getNumber("scale").value_or(1);
+  if (!(ranges.scale > 0))
+    return badFile(name, "'loss_scale' is not positive");
   std::string canonical = llvm::formatv("{0}", *value).str();
   auto digest = llvm::SHA256::hash(
       llvm::arrayRefFromStringRef<uint8_t>(StringRef(canonical)));

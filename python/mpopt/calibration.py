@@ -99,7 +99,8 @@ class Calibration:
 
     def loss_scale(self, dtype: torch.dtype = torch.float16, margin: float = 1.0) -> LossScale:
         """The largest power of two by which gradients can be multiplied so that they stay
-        `margin` powers of two below the largest number of `dtype`.
+        `margin` powers of two below the largest number of `dtype`. Those that do not even
+        without a scale are left to `pins`.
 
         Raises MpoptError if no gradient was measured.
         """
@@ -109,16 +110,15 @@ class Calibration:
             raise MpoptError("no gradient was measured; calibrate with a loss")
         # What autocast keeps in fp32 does not overflow.
         grads = [r for r in grads if r.dtype in _HALF_NAMES] or grads
-        room = min(r.headroom(form) for r in grads) - margin
-        shift = math.floor(room)
-        scale = 2.0 ** min(shift, 126)
+        rooms = [r.headroom(form) - margin for r in grads]
+        shift = min(126, math.floor(min((room for room in rooms if room >= 0), default=0)))
         exponents: Counter[int] = Counter()
         for each in grads:
             exponents.update(each.exponents)
         total = Range(exponents=exponents)
         lost = [total.below(form.subnormal - by) for by in (0, shift)]
         small = [total.below(form.normal - by) for by in (0, shift)]
-        return LossScale(scale, lost[0], lost[1], small[0], small[1])
+        return LossScale(2.0**shift, lost[0], lost[1], small[0], small[1])
 
     def pins(self, dtype: torch.dtype = torch.float16, margin: float = 1.0) -> list[Pin]:
         """What should stay in fp32 where the rest is in `dtype`, and why.

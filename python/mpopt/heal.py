@@ -228,22 +228,22 @@ def _first_bad(gm: fx.GraphModule, args: Sequence[Any], regions: set[str]) -> _C
     trial = _copy(gm)
     widen(trial, regions)
     values = [_own(arg) for arg in args]
-    watch = Watch()
+    watch, steps = Watch(), list[fx.Node]()
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng(_cuda_devices(values)))
         stack.enter_context(torch.enable_grad())
         stack.enter_context(watch)
-        outputs = _Steps(trial, watch).run(*values)
+        outputs = _Steps(trial, watch, steps).run(*values)
         if watch.found is None:
             _go_back(outputs, values)
-    return None if watch.found is None else _culprit(trial.graph, watch.found)
+    return None if watch.found is None else _culprit(steps, watch.found)
 
 
-def _culprit(graph: fx.Graph, found: BadOp) -> _Culprit:
-    """What a watch found that knows nodes by their names."""
-    node = next((n for n in graph.nodes if n.name == found.module), None)
-    if node is None:
-        return _Culprit(dataclasses.replace(found, module=""), [""])
+def _culprit(steps: list[fx.Node], found: BadOp) -> _Culprit:
+    """What a watch found that knows nodes by the number of their step."""
+    if not found.module:
+        return _Culprit(found, [""])
+    node = steps[int(found.module)]
     path = origins.module_path(node.meta)
     file, line = innermost_line(node.meta.get("stack_trace") or "")
     cause = dataclasses.replace(found, module=path, line=f"{file}:{line}" if file else "")
@@ -252,14 +252,20 @@ def _culprit(graph: fx.Graph, found: BadOp) -> _Culprit:
 
 
 class _Steps(fx.Interpreter):
-    """Tells a watch which node runs."""
+    """Tells a watch which node runs, as its number in `steps`."""
 
-    def __init__(self, gm: fx.GraphModule, watch: Watch) -> None:
-        super().__init__(gm, garbage_collect_values=False)
+    def __init__(self, gm: fx.GraphModule, watch: Watch, steps: list[fx.Node]) -> None:
+        super().__init__(gm)
         self.watch = watch
+        self.steps = steps
 
     def run_node(self, n: fx.Node) -> Any:
-        self.watch.enter(n.name)
+        body = origins.checkpointed_body(n)
+        if body is not None:
+            args, _ = self.fetch_args_kwargs_from_env(n)
+            return _Steps(body, self.watch, self.steps).run(*args[1:])
+        self.steps.append(n)
+        self.watch.enter(str(len(self.steps) - 1))
         try:
             return super().run_node(n)
         finally:
@@ -297,6 +303,8 @@ def _copy(gm: fx.GraphModule) -> fx.GraphModule:
     """Another module of the same nodes; modules inside that hold graphs are copied, too."""
     graph = fx.Graph()
     graph.output(graph.graph_copy(gm.graph, {}))
+    for placeholder in graph.find_nodes(op="placeholder"):
+        placeholder.meta.pop("grapharg", None)  # holds what was given for it
     copied = fx.GraphModule(gm, graph)
     for name, module in list(copied.named_children()):
         if isinstance(module, fx.GraphModule):

@@ -29,6 +29,7 @@ _CAST_METHODS = frozenset(
 )
 _CAST_FUNCTIONS = frozenset({"_to_copy", "convert_element_type"})
 _CONVERSIONS = frozenset({str(_torch.TO_COPY), str(_torch.CONVERT)})
+_CHECKPOINT = "tag_activation_checkpoint"
 _WRITES = frozenset(
     {"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "imatmul"}
 )
@@ -91,6 +92,17 @@ def graphs_of(gm: fx.GraphModule) -> Iterator[fx.Graph]:
     for module in gm.modules():
         if isinstance(module, fx.GraphModule):
             yield module.graph
+
+
+def checkpointed_body(node: fx.Node) -> fx.GraphModule | None:
+    """The module that `node` of Dynamo's graph runs and runs again in backward, if it does."""
+    if not _torch.is_higher_order(node.target) or target_name(node) != _CHECKPOINT:
+        return None
+    body = node.args[0]
+    if not isinstance(body, fx.Node) or body.op != "get_attr" or not isinstance(body.target, str):
+        return None
+    module = getattr(node.graph.owning_module, body.target, None)
+    return module if isinstance(module, fx.GraphModule) else None
 
 
 def _is_low(value: Any) -> bool:

@@ -43,10 +43,12 @@ def widen(gm: fx.GraphModule, regions: Collection[str]) -> int:
 
 
 def _widen_graph(graph: fx.Graph, regions: Collection[str]) -> int:
-    count = 0
-    for run in list(_runs(graph, regions)):
-        _widen_run(graph, run)
-        count += len(run)
+    runs = list(_runs(graph, regions))
+    inside = {node for run in runs for node in run}
+    count = len(inside)
+    for run in runs:
+        inside |= _widen_run(graph, run)
+    _narrow_for_others(graph, inside)
     return count
 
 
@@ -71,7 +73,8 @@ def _computes(node: fx.Node) -> bool:
     return name not in ("_enter_autocast", "_exit_autocast") and not origins.is_write(node)
 
 
-def _widen_run(graph: fx.Graph, run: list[fx.Node]) -> None:
+def _widen_run(graph: fx.Graph, run: list[fx.Node]) -> set[fx.Node]:
+    """Returns the conversions that it added."""
     with graph.inserting_before(run[0]):
         begins = [_torch.autocast_node(graph, device) for device in sorted(_devices(run))]
     wide: dict[fx.Node, fx.Node] = {}
@@ -88,6 +91,23 @@ def _widen_run(graph: fx.Graph, run: list[fx.Node]) -> None:
     with graph.inserting_after(run[-1]):
         for begin in begins:
             _torch.end_autocast_node(graph, begin)
+    return set(wide.values())
+
+
+def _narrow_for_others(graph: fx.Graph, inside: set[fx.Node]) -> None:
+    """Readers outside get the traced type where no autocast is on that would convert for them:
+    their other operands have it."""
+    state = origins.Autocast(_torch.autocast_dtypes())
+    for node in list(graph.nodes):
+        state.step(node)
+        if node in inside or state.active or not _computes(node):
+            continue
+        for arg in node.all_input_nodes:
+            if arg in inside and _is_half(arg):
+                with graph.inserting_before(node):
+                    narrow = graph.call_method("to", (arg, arg.meta["example_value"].dtype))
+                narrow.meta = _place_of(node)
+                node.replace_input_with(arg, narrow)
 
 
 def _devices(run: list[fx.Node]) -> set[str]:

@@ -269,6 +269,11 @@ def test_loss_scale_is_the_largest_that_fits():
     assert scale.scale == 2.0**24
     assert scale.lost_before == 0.5 and scale.lost_after == 0.25
     assert scale.below_normal_before == 0.5 and scale.below_normal_after == 0.25
+    # One that no scale helps decides nothing, but is pinned.
+    outlier = grads((-10, 4), (-26, 2), (-50, 2), (20, 1))
+    assert outlier.loss_scale(margin=1.0).scale == 2.0**24
+    assert "times the loss scale 1.67772e+07 overflows float16" in outlier.pins()[0].why
+    assert grads((20, 1)).loss_scale().scale == 1
     with pytest.raises(MpoptError, match="calibrate with a loss"):
         Calibration({}, None, 1, False).loss_scale()
 

@@ -13,6 +13,7 @@ from eager_code import eager_code
 from mpopt import _torch, heal, widening
 from mpopt.backend import mpopt as backend
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 COMPILE_FX = _torch.compile_fx
 
@@ -235,6 +236,38 @@ def test_half_outputs_keep_their_type():
     for result in results[1:]:
         assert result.dtype is torch.float16
         torch.testing.assert_close(result.double(), exact, rtol=2e-3, atol=1e-3)
+
+
+def test_a_half_model_without_autocast_is_healed_too():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)).half()
+    with torch.no_grad():
+        model[0].weight.mul_(1e5)
+        model[1].weight.div_(1e5)
+    compiled, x = compile_model(model, heal_after=1), torch.randn(8, 4).half()
+    assert not compiled(x).isfinite().all()
+    exact = copy.deepcopy(model).double()(x.double())
+    for _ in range(2):
+        result = compiled(x)
+        assert result.dtype is torch.float16
+        torch.testing.assert_close(result.double(), exact, rtol=1e-2, atol=1e-2)
+    assert [each.region for each in heal.healed()] == ["0", "1"]
+
+
+def test_a_checkpointed_region_is_healed_too():
+    class Checkpointed(Net):
+        def forward(self, x):
+            y = checkpoint(self.block, self.first(x), use_reentrant=False)
+            return self.last(torch.tanh(y)).float().square().mean()
+
+    model, x = Checkpointed(), torch.randn(8, 16)
+    compiled = compile_model(model, heal_after=1)
+    assert not is_finite(*step(compiled, model, x))
+    exact_loss, exact_grads = exact_step(model, x)
+    for _ in range(2):
+        loss, grads = step(compiled, model, x)
+        assert abs(float(loss - exact_loss)) < 2e-3 * float(exact_loss)
+        assert error_of(grads, exact_grads) < 5e-3
+    assert {each.region for each in heal.healed()} == {"block.0", "block.2"}
 
 
 @pytest.mark.slow

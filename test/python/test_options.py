@@ -65,6 +65,9 @@ def test_texts_of_the_environment(monkeypatch):
         ({"inductor": 3}, "inductor must be a dictionary"),
         ({"dump": 3}, "dump must be a path"),
         ({"pipeline": 3}, "pipeline must be a text"),
+        ({"heal": 1}, "heal must be true or false, not 1"),
+        ({"heal_after": 0}, "heal_after must be a count of calls, 1 or more, not 0"),
+        ({"heal_depth": -1}, "heal_depth must be a number of modules, not -1"),
     ],
 )
 def test_bad_options(given, message):
