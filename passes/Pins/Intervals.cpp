@@ -89,7 +89,9 @@ static Interval magnitudeOf(const Interval &a) {
   return {low, a.magnitude(), a.isInteger};
 }
 
+/// Where the limits cross, the upper one wins, as in PyTorch.
 static Interval cut(const Interval &a, double low, double high) {
+  low = std::min(low, high);
   double newLow = std::clamp(a.low, low, high);
   double newHigh = std::clamp(a.high, low, high);
   bool isInteger = a.isInteger &&
