@@ -43,6 +43,39 @@ def Raise : Pass<"mp-raise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def PinTypes : Pass<"mp-pin", "::mlir::func::FuncOp"> {
+  let summary = "Say which values must stay in f32, and why";
+  let description = [{
+    Adds `mp.pin` to operations whose results or operands a half format would
+    damage, and changes nothing else. Evidence is a union: operators that are
+    sensitive by themselves (`PinOps.def`); patterns, such as a variance by
+    hand, an epsilon that a half flushes, positions that reach a cosine, a router
+    and what else decides an index, fillers of masks, logarithms of
+    probabilities, moving averages, complex numbers; intervals that follow from
+    the graph's constants; sums of more terms than a half counts; and ranges that
+    `mpopt.calibrate` measured. f16 fails on range and bf16 on resolution, so
+    that rules differ. Each pin names its rule, the value and a number, and is a
+    remark. `passes/docs/Pins.md` lists the rules.
+
+    It runs after `mp-raise`. Where a graph rounds integers that the half format
+    does not hold, it warns.
+
+    Example: test/Passes/Examples/pin.mlir
+  }];
+  let options = [
+    Option<"half", "half", "::mlir::mp::Half", "::mlir::mp::Half::Auto",
+      "half format that rules guard against",
+      [{::llvm::cl::values(
+        clEnumValN(::mlir::mp::Half::Auto, "auto",
+                   "f16 if the graph holds any, else bf16"),
+        clEnumValN(::mlir::mp::Half::BF16, "bf16", "resolution of 8 bits"),
+        clEnumValN(::mlir::mp::Half::F16, "f16", "range up to 65504")
+      )}]>,
+    Option<"rangesFile", "ranges", "std::string", "",
+      "file of mpopt.calibrate">];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 def Lower : Pass<"mp-lower", "::mlir::func::FuncOp"> {
   let summary = "Turn raised ops back into framework operators";
   let description = [{
@@ -97,6 +130,28 @@ def PlaceStores : Pass<"mp-place-stores", "::mlir::func::FuncOp"> {
   }];
   let options = [Option<"minElements", "min-elements", "int64_t", "16384",
     "smaller tensors are not worth a change">];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
+def ApplyPolicy : Pass<"mp-apply-policy", "::mlir::func::FuncOp"> {
+  let summary = "Pin what the user's policy names";
+  let description = [{
+    Reads a policy (`passes/docs/Policy.md`) and sets `#mp.pin` attributes with
+    the rule id "policy" on the operations and arguments that its rules select,
+    with the rule's `why` and its place in the file as the reason. Of several
+    rules the last one decides, about results and operands apart. Operations in
+    groups that the policy does not enable keep their types. Kinds that it gives
+    to operators without a row go into the function's `mp.op_rows`. A rule that
+    matches nothing is a warning and a record, with the nearest name in the
+    graph. Nothing else changes.
+
+    The policy is the option `file`, or else the function's `mp.policy`, which
+    the pass sets; without either it does nothing.
+
+    Example: test/Passes/Examples/apply-policy.mlir
+  }];
+  let options = [Option<"file", "file", "std::string", "",
+    "the policy; by default what the function carries">];
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
@@ -203,7 +258,7 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
   }];
   let options = [
     MP_NumericsOption<>,
-    Option<"epsilon", "epsilon", "double", "0.1",
+    Option<"epsilon", "epsilon", "double", "0.05",
            "relaxed: growth of the estimated error">,
     Option<"freedom", "freedom", "::mlir::mp::Freedom",
            "::mlir::mp::Freedom::Stream", "relaxed: what may be rounded",

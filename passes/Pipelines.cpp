@@ -15,6 +15,10 @@ static Passes passesOf(const PipelineOptions &options) {
   passes.push_back(createNormalize());
   // Before conversions move: afterwards they could hide a pattern.
   passes.push_back(createRaise());
+  // Before the first decision about precision.
+  passes.push_back(createApplyPolicy());
+  // On the types as traced, before conversions go; adds to what the user says.
+  passes.push_back(createPinTypes());
   passes.push_back(createEliminateCasts({options.numerics}));
   // Last but one: the graph goes back to the framework.
   passes.push_back(createLower());

@@ -34,7 +34,7 @@ struct PartitionedOptions : PassPipelineOptions<PartitionedOptions> {
   Option<double> epsilon{
       *this, "epsilon",
       llvm::cl::desc("relaxed: growth of the estimated error"),
-      llvm::cl::init(0.1)};
+      llvm::cl::init(0.05)};
   ListOption<std::string> disable{
       *this, "disable", llvm::cl::desc("passes to leave out, by name")};
 };

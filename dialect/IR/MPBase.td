@@ -60,6 +60,12 @@ def MP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPlacementAttrName = "mp.placement";
     /// Dictionary attribute of a function: what mp-report-traffic counted.
     static constexpr ::llvm::StringLiteral kTrafficAttrName = "mp.traffic";
+    /// Dictionary attribute of a function: file, text and sha256 of the policy
+    /// that mp-apply-policy reads.
+    static constexpr ::llvm::StringLiteral kPolicyAttrName = "mp.policy";
+    /// Dictionary attribute of a function: kinds of operators that the table
+    /// has no row for (UserOps.h).
+    static constexpr ::llvm::StringLiteral kOpRowsAttrName = "mp.op_rows";
     /// Integer attribute of a function: apply only so many rewrites.
     static constexpr ::llvm::StringLiteral kRewriteLimitAttrName =
         "mp.rewrite_limit";

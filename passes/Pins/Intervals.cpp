@@ -92,9 +92,9 @@ static Interval magnitudeOf(const Interval &a) {
 static Interval cut(const Interval &a, double low, double high) {
   double newLow = std::clamp(a.low, low, high);
   double newHigh = std::clamp(a.high, low, high);
-  bool isInteger =
-      a.isInteger && (newLow == a.low || newLow == std::floor(newLow)) &&
-      (newHigh == a.high || newHigh == std::floor(newHigh));
+  bool isInteger = a.isInteger &&
+                   (newLow == a.low || newLow == std::floor(newLow)) &&
+                   (newHigh == a.high || newHigh == std::floor(newHigh));
   return {newLow, newHigh, isInteger};
 }
 
@@ -243,10 +243,10 @@ Interval Intervals::compute(Operation *op) const {
     if (op->getNumOperands() > 1)
       return fallback(op);
     return cut(first,
-               numberArg(op, "min")
-                   .value_or(numberArg(op, "min_val").value_or(-kInfinity)),
-               numberArg(op, "max")
-                   .value_or(numberArg(op, "max_val").value_or(kInfinity)));
+               numberArg(op, "min").value_or(
+                   numberArg(op, "min_val").value_or(-kInfinity)),
+               numberArg(op, "max").value_or(
+                   numberArg(op, "max_val").value_or(kInfinity)));
   case RangeRule::Total:
     return total(first, elementsPerResult(op));
   case RangeRule::RunningTotal:
@@ -272,8 +272,7 @@ static Interval fitted(Interval interval, Type type) {
 
 Intervals::Intervals(func::FuncOp func) {
   for (Operation &op : func.getBody().front().without_terminator()) {
-    if (op.getNumResults() == 0 ||
-        !isa<TensorType>(op.getResult(0).getType()))
+    if (op.getNumResults() == 0 || !isa<TensorType>(op.getResult(0).getType()))
       continue;
     Interval interval = fitted(compute(&op), op.getResult(0).getType());
     if (!(interval == ofType(op.getResult(0).getType())))

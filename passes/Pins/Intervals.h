@@ -18,10 +18,10 @@ namespace mlir::mp {
 
 enum class RangeRule {
   Unknown,
-  Fixed,   ///< between two numbers, whatever the operands
-  Within,  ///< the operand, cut at two numbers
-  Same,    ///< one of the operands' elements
-  Union,   ///< one of the operands' elements or of the literals
+  Fixed,  ///< between two numbers, whatever the operands
+  Within, ///< the operand, cut at two numbers
+  Same,   ///< one of the operands' elements
+  Union,  ///< one of the operands' elements or of the literals
   Constant,
   Counting, ///< start, start + step, ...
   Sum,

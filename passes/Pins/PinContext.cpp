@@ -8,7 +8,12 @@ using namespace mlir::mp;
 
 PinContext::PinContext(func::FuncOp func, const HalfFormat &half,
                        const MeasuredValues *measured)
-    : func(func), half(half), measured(measured), intervals(func) {}
+    : func(func), half(half), measured(measured), intervals(func) {
+  for (Operation &op : operations()) {
+    byRole[static_cast<size_t>(pinRoleOf(&op))].push_back(&op);
+    byKind[static_cast<size_t>(kindOf(&op))].push_back(&op);
+  }
+}
 
 static bool hasPinnable(ValueRange values, ArrayRef<int64_t> indices) {
   if (indices.empty())
@@ -21,14 +26,14 @@ static bool hasPinnable(ValueRange values, ArrayRef<int64_t> indices) {
 /// Without the part in which no float is.
 static std::optional<PinWhere> partWithFloats(Operation *op, PinWhere where,
                                               ArrayRef<int64_t> indices) {
-  bool results = where != PinWhere::operands &&
-                 hasPinnable(op->getResults(),
-                             where == PinWhere::result ? indices
-                                                       : ArrayRef<int64_t>());
-  bool operands = where != PinWhere::result &&
-                  hasPinnable(op->getOperands(),
-                              where == PinWhere::operands ? indices
-                                                          : ArrayRef<int64_t>());
+  bool results =
+      where != PinWhere::operands &&
+      hasPinnable(op->getResults(),
+                  where == PinWhere::result ? indices : ArrayRef<int64_t>());
+  bool operands =
+      where != PinWhere::result &&
+      hasPinnable(op->getOperands(),
+                  where == PinWhere::operands ? indices : ArrayRef<int64_t>());
   if (results && operands)
     return PinWhere::both;
   if (results)
@@ -40,8 +45,9 @@ static std::optional<PinWhere> partWithFloats(Operation *op, PinWhere where,
 static std::string describe(Operation *op, PinWhere where,
                             ArrayRef<int64_t> indices) {
   StringRef callee = stripOverload(frameworkCallee(op));
-  ValueRange values = where == PinWhere::operands ? ValueRange(op->getOperands())
-                                                  : op->getResults();
+  ValueRange values = where == PinWhere::operands
+                          ? ValueRange(op->getOperands())
+                          : op->getResults();
   size_t i = indices.empty() ? 0 : indices.front();
   std::string text =
       (callee.empty() ? op->getName().getStringRef() : callee).str();

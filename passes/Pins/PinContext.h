@@ -1,7 +1,7 @@
 //===- PinContext.h - what detectors share ----------------------*- C++ -*-===//
 //
-// A detector is a function that looks at the whole graph and pins what it knows.
-// Detectors do not see each other's pins: evidence is a union.
+// A detector is a function that looks at the whole graph and pins what it
+// knows. Detectors do not see each other's pins: evidence is a union.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Pins/Intervals.h"
 #include "passes/Pins/PinMatch.h"
+
+#include <array>
+#include <vector>
 
 namespace mlir::mp {
 
@@ -34,8 +37,13 @@ public:
   void keep(Operation *op, PinRule rule, const Twine &why);
 
   /// The operations of the function, without its terminator.
-  auto operations() {
-    return func.getBody().front().without_terminator();
+  auto operations() { return func.getBody().front().without_terminator(); }
+  /// Those that play `role`, or are of `kind`, in order.
+  ArrayRef<Operation *> withRole(PinRole role) const {
+    return byRole[static_cast<size_t>(role)];
+  }
+  ArrayRef<Operation *> ofKind(OpKind kind) const {
+    return byKind[static_cast<size_t>(kind)];
   }
 
   func::FuncOp func;
@@ -44,6 +52,10 @@ public:
   const Intervals intervals;
 
 private:
+  // A detector that looked each operator up would cost as much as all others.
+  std::array<std::vector<Operation *>, kNumPinRoles> byRole;
+  std::array<std::vector<Operation *>, size_t(OpKind::Effect) + 1> byKind;
+
   void add(Operation *op, PinFormat format, PinRule rule, PinWhere where,
            const Twine &why, ArrayRef<int64_t> indices);
 };

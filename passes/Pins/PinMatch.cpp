@@ -19,8 +19,8 @@ OpKind mlir::mp::kindOf(Operation *op) {
 
 bool mlir::mp::isPinnable(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && (isHalf(tensor.getElementType()) ||
-                    tensor.getElementType().isF32());
+  return tensor &&
+         (isHalf(tensor.getElementType()) || tensor.getElementType().isF32());
 }
 
 bool mlir::mp::isMaskOrIndex(Operation *op, unsigned i) {
@@ -41,8 +41,9 @@ std::optional<double> mlir::mp::numberArg(Operation *op, StringRef name) {
   if (auto number = dyn_cast_if_present<FloatAttr>(arg))
     return number.getValueAsDouble();
   if (auto number = dyn_cast_if_present<IntegerAttr>(arg))
-    return number.getType().isInteger(1) ? double(number.getValue().getBoolValue())
-                                         : double(number.getInt());
+    return number.getType().isInteger(1)
+               ? double(number.getValue().getBoolValue())
+               : double(number.getInt());
   return std::nullopt;
 }
 

@@ -23,8 +23,8 @@ std::optional<double> numberArg(Operation *op, llvm::StringRef name);
 /// The one number that all elements of `value` are, if the graph says so.
 std::optional<double> constantOf(Value value);
 
-/// The number that a binary operator adds or multiplies, and the operand that it
-/// does so with; null if both are values.
+/// The number that a binary operator adds or multiplies, and the operand that
+/// it does so with; null if both are values.
 std::optional<double> literalOf(Operation *op, Value &operand);
 
 /// How many elements of the first operand each element of the first result is

@@ -19,9 +19,9 @@ static void pinIntegers(PinContext &context, Operation *op,
   if (!interval.isInteger || !interval.isBounded() || isOneNumber(interval) ||
       largest <= half.exactIntegers())
     return;
-  std::string size =
-      largest < kTypeOnly ? "integers up to " + numberText(largest)
-                          : std::string("integers of a type that has no bound");
+  std::string size = largest < kTypeOnly
+                         ? "integers up to " + numberText(largest)
+                         : std::string("integers of a type that has no bound");
   context.pin(op, PinRule::IntegerValues, PinWhere::result,
               size + "; " + half.name + " holds all of them up to " +
                   numberText(half.exactIntegers()) + " only");

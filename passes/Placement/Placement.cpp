@@ -17,12 +17,53 @@ static bool isBackwardValue(Value value) {
 
 Placement::Placement(func::FuncOp func, const FusionEstimate &fusion,
                      const PlacementOptions &options)
-    : fusion(fusion), options(options), noise(func), half(halfTypeOf(func)) {
+    : fusion(fusion), options(options), noise(func),
+      half(options.openHalf ? options.openHalf : halfTypeOf(func)) {
   if (!half)
     return;
+  if (options.openHalf)
+    for (const FusionEstimate::Kernel &kernel : fusion.getKernels())
+      if (kernel.isExternal)
+        addOpenCall(kernel.stored.front());
   for (size_t i = 0; i < fusion.getKernels().size(); ++i)
     addReads(i);
   addResults(func.getBody().front().getTerminator());
+  correlate();
+}
+
+/// The readers of one rounded copy see the same error, so that what reaches the
+/// results along k ways adds up before it is squared: by Cauchy and Schwarz to k
+/// times the sum of the squares at most.
+void Placement::correlate() {
+  for (const StoredValue &stored : values) {
+    auto isNoisy = [&](const Port &port) {
+      return problem.getPorts()[port.port].noise > 0;
+    };
+    double ways = llvm::count_if(stored.ports, isNoisy);
+    for (const Port &port : stored.ports)
+      problem.scaleNoise(port.port, ways);
+  }
+}
+
+void Placement::addOpenCall(Operation *op) {
+  std::optional<CallShape> shape = openCallShape(op);
+  if (!shape)
+    return;
+  OpenCall open{op, -1, costOf(*shape, *options.costs, half)};
+  auto bytes = [&](double seconds) {
+    return std::llround(
+        std::min(seconds * options.costs->bandwidth, double(1ll << 45)));
+  };
+  PlacementProblem::Call call{bytes(open.cost.wide), bytes(open.cost.half), {}};
+  bool isPinned = hasPinnedOperands(op) ||
+                  (!options.hasWideResults &&
+                   llvm::any_of(op->getResults(), [](Value result) {
+                     return isPinnedWide(result);
+                   }));
+  if (!open.cost.pays || isPinned)
+    call.fixed = Storage::High;
+  open.call = callOf[op] = problem.addCall(call);
+  openCalls.push_back(std::move(open));
 }
 
 void Placement::addReads(int number) {
@@ -46,12 +87,21 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
   PlacementProblem::Port port;
   port.value = stored->value;
   port.kernel = kernel;
-  port.fixed = fixedType(use, *read);
-  port.readHigh = 4 * read->elements;
-  port.readLow = 2 * read->elements;
+  auto call = callOf.find(use.getOwner());
+  if (call != callOf.end() &&
+      changesWithCall(use.getOwner(), use.get().getType())) {
+    // What the call itself reads is part of its cost.
+    port.call = call->second;
+  } else {
+    port.fixed = fixedType(use, *read);
+    port.readHigh = 4 * read->elements;
+    port.readLow = 2 * read->elements;
+  }
   port.isKept = read->root.getDefiningOp() && !isBackwardValue(read->root) &&
                 isBackward(use.getOwner());
-  if (!read->isRounded && !isExternal && elementTypeOf(read->root).isF32())
+  port.followsResult = callOf.count(read->root.getDefiningOp());
+  if (!read->isRounded && !isExternal && !port.followsResult &&
+      elementTypeOf(read->root).isF32())
     port.noise = noise.priceOf(use);
   stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
 }
@@ -105,6 +155,13 @@ PlacementProblem::Value Placement::describe(const RootRead &read) {
   if (kernelRoleOf(producer) != KernelRole::External)
     return value;
   value.producer = Problem::Producer::External;
+  auto open = callOf.find(producer);
+  if (open != callOf.end() && changesWithCall(producer, read.root.getType())) {
+    value.owner = open->second;
+    value.hasFreeResult = options.hasWideResults && isa<MatmulOp>(producer);
+    value.storeHigh = value.storeLow = 0;
+    return value;
+  }
   Storage computed = type.isF32() ? Storage::High : Storage::Low;
   value.owner = problem.addCall({0, 0, computed});
   value.hasFreeResult = computed == Storage::Low && options.hasWideResults &&
@@ -129,6 +186,9 @@ std::optional<Storage> Placement::fixedType(OpOperand &use,
     return std::nullopt;
   if (!elementTypeOf(read.root).isF32())
     return options.hasWideResults ? std::nullopt : std::optional(Storage::Low);
+  // A call that becomes one of halves rounds its result; readers take it so.
+  if (callOf.count(read.root.getDefiningOp()) && !isPinnedWide(read.root))
+    return std::nullopt;
   // Parameters and other arguments are the caller's.
   if (!read.root.getDefiningOp() ||
       freedomNeededFor(use, read) > options.freedom)

@@ -9,6 +9,7 @@
 #define MP_PASSES_PLACEMENT_PLACEMENT_H
 
 #include "passes/Placement/Freedom.h"
+#include "passes/Placement/LibraryCalls.h"
 #include "passes/Placement/Noise.h"
 #include "passes/Placement/Problem.h"
 #include "passes/Placement/StoredValues.h"
@@ -25,6 +26,10 @@ struct PlacementOptions {
   int64_t launchBytes = 0;
   /// Bytes of traffic that a byte kept for backward is worth.
   double memoryPrice = 1;
+  /// Calls of f32 operands may become calls of this type; null for none.
+  Type openHalf;
+  /// What calls cost; needed for `openHalf`.
+  const CostModel *costs = nullptr;
 };
 
 class Placement {
@@ -44,15 +49,25 @@ public:
   Placement(func::FuncOp func, const FusionEstimate &fusion,
             const PlacementOptions &options);
 
+  /// A call whose type is open.
+  struct OpenCall {
+    Operation *op;
+    int call; ///< in the problem
+    CallCost cost;
+  };
+
   const PlacementProblem &getProblem() const { return problem; }
   ArrayRef<StoredValue> getValues() const { return values; }
+  ArrayRef<OpenCall> getOpenCalls() const { return openCalls; }
   const NoiseModel &getNoise() const { return noise; }
   Type getHalfType() const { return half; }
 
 private:
+  void addOpenCall(Operation *op);
   void addReads(int kernel);
   void addRead(OpOperand &use, int kernel, bool isExternal);
   void addResults(Operation *terminator);
+  void correlate();
   StoredValue *valueFor(const RootRead &read);
   PlacementProblem::Value describe(const RootRead &read);
   /// The type that a reader must get; std::nullopt if it is open.
@@ -65,6 +80,8 @@ private:
   Type half;
   PlacementProblem problem;
   std::vector<StoredValue> values;
+  std::vector<OpenCall> openCalls;
+  llvm::DenseMap<Operation *, int> callOf; ///< open call to call of the problem
   llvm::DenseMap<Value, int> numbers; ///< root to index in `values`, or -1
 };
 

@@ -139,6 +139,8 @@ private:
     payIfLow(node, noiseCost(port, noisePrice));
     implyHigh(node, wanted[port.value].high);
     implyHigh(wanted[port.value].low, node);
+    if (port.followsResult && results[port.value] >= 0)
+      implyHigh(results[port.value], node);
     Reads &reads = kernels[{port.value, port.kernel}];
     reads.high = std::max(reads.high, port.readHigh);
     reads.low = std::max(reads.low, port.readLow);
@@ -240,6 +242,10 @@ std::optional<int64_t> PlacementProblem::costOf(const Assignment &assignment,
     if (port.fixed && *port.fixed != storage)
       return std::nullopt;
     if (port.call >= 0 && assignment.calls[port.call] != storage)
+      return std::nullopt;
+    if (port.followsResult && storage == Storage::Low &&
+        values[port.value].producer != Producer::Fused &&
+        assignment.results[port.value] == Storage::High)
       return std::nullopt;
     if (storage == Storage::Low)
       cost += noiseCost(port, noisePrice);

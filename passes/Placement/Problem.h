@@ -60,6 +60,9 @@ public:
     /// Noise that reading Low adds where the traced program reads High, in the
     /// unit of Noise.h.
     double noise = 0;
+    /// Low only if the call that makes the value stores Low: what the call did
+    /// not round, this reader does not round either.
+    bool followsResult = false;
     /// Reads in backward what forward made.
     bool isKept = false;
   };
@@ -80,6 +83,9 @@ public:
   int addValue(const Value &value);
   int addPort(const Port &port);
   int addCall(const Call &call);
+
+  /// Multiplies the noise of a port.
+  void scaleNoise(int port, double factor) { ports[port].noise *= factor; }
 
   llvm::ArrayRef<Value> getValues() const { return values; }
   llvm::ArrayRef<Port> getPorts() const { return ports; }

@@ -4,6 +4,8 @@
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/OpTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Policy/FunctionPolicy.h"
+#include "passes/RewriteLog.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -85,8 +87,7 @@ static std::string shapeOf(RankedTensorType type) {
   return text;
 }
 
-/// "model.py:12" of a location.
-static std::string sourceOf(Location loc) {
+std::string mlir::mp::sourceText(Location loc) {
   auto place = loc->findInstanceOf<FileLineColLoc>();
   if (!place)
     return {};
@@ -110,7 +111,7 @@ static CastEntry entryOf(CastOp cast) {
   entry.role = roleOf(cast);
   entry.isBackward = isBackward(cast);
   entry.node = stemOf(loc);
-  entry.source = sourceOf(loc);
+  entry.source = sourceText(loc);
   if (std::optional<int64_t> elements = staticNumElements(type))
     entry.bytes =
         *elements * (elementBytes(cast.getFrom()) + elementBytes(cast.getTo()));
@@ -239,6 +240,11 @@ public:
     region(rewrite.region).applied.push_back(rewrite);
   }
 
+  void add(PinEntry pin) {
+    ++report.pins[pin.rule];
+    region(pin.region).pins.push_back(std::move(pin));
+  }
+
   RegionReport &region(const std::string &path) {
     auto [it, isNew] = indices.try_emplace(path, report.regions.size());
     if (isNew) {
@@ -263,12 +269,18 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
   for (const CastEntry &cast : collectCasts(before))
     builder.add(cast, &Change::before);
 
+  after.walk([&](func::FuncOp func) {
+    if (report.policy.empty())
+      report.policy = policyLabel(func);
+  });
   std::map<int64_t, std::string> reasons;
   for (const RewriteEntry &rewrite : collectRewrites(after)) {
     if (rewrite.isApplied)
       builder.add(rewrite);
     else if (rewrite.op == CastOp::getOperationName())
       reasons.try_emplace(rewrite.node, rewrite.why);
+    else if (rewrite.rule == ruleName(Rule::UnmatchedPolicyRule))
+      report.policyNotes.push_back(rewrite.why);
   }
   forEachCast(after, [&](CastOp cast) {
     CastEntry entry = entryOf(cast);
@@ -279,5 +291,7 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
                        : reason->second;
     builder.region(entry.region).left.push_back(std::move(entry));
   });
+  for (PinEntry &pin : collectPins(after))
+    builder.add(std::move(pin));
   return report;
 }

@@ -67,6 +67,7 @@ private:
   void group(const RegionGroup &group);
   void rules(const RegionGroup &group);
   void left(const RegionGroup &group);
+  void pins(const RegionGroup &group);
   void notes(const CastReport &report);
 
   llvm::raw_ostream &os;
@@ -100,6 +101,8 @@ void Page::head(const CastReport &report) {
     os << ", target " << escaped(report.target);
   if (!report.numerics.empty())
     os << ", numerics " << escaped(report.numerics);
+  if (!report.policy.empty())
+    os << ", policy " << escaped(report.policy);
   os << "</p>\n";
 }
 
@@ -207,6 +210,29 @@ void Page::left(const RegionGroup &group) {
   os << "</tbody></table></div>\n";
 }
 
+void Page::pins(const RegionGroup &group) {
+  std::vector<PinGroup> list = groupPins(group);
+  if (list.empty())
+    return;
+  os << "<div class=\"scroll\"><table><caption>What is "
+        "pinned</caption><thead><tr>"
+        "<th scope=\"col\">rule</th><th scope=\"col\">what</th><th "
+        "scope=\"col\" class=\"n\">times</th><th scope=\"col\" "
+        "class=\"n\">bytes more than in half</th><th scope=\"col\">why"
+        "</th></tr></thead><tbody>\n";
+  for (const PinGroup &entry : list) {
+    const PinEntry &pin = *entry.first;
+    os << "<tr><th scope=\"row\"><code>" << escaped(pin.rule)
+       << "</code></th><td>" << escaped(pin.format + " " + pin.where)
+       << "</td><td class=\"n\">" << entry.count << "</td><td class=\"n\">"
+       << formatBytes(entry.bytes) << "</td><td>" << escaped(pin.reason);
+    if (!pin.source.empty())
+      os << " <code>" << escaped(pin.source) << "</code>";
+    os << "</td></tr>\n";
+  }
+  os << "</tbody></table></div>\n";
+}
+
 void Page::group(const RegionGroup &group) {
   os << "<details><summary><code>" << escaped(group.label) << "</code><span>";
   if (group.regions.size() > 1)
@@ -216,12 +242,13 @@ void Page::group(const RegionGroup &group) {
      << bytesText(group.total.after) << "</span></summary>\n";
   rules(group);
   left(group);
+  pins(group);
   os << "</details>\n";
 }
 
 void Page::notes(const CastReport &report) {
   if (!report.implicit.casts && !report.halfWeights.casts &&
-      report.unknownOps.empty())
+      report.unknownOps.empty() && report.policyNotes.empty())
     return;
   os << "<h2>Notes</h2>\n";
   if (report.halfWeights.casts)
@@ -234,6 +261,8 @@ void Page::notes(const CastReport &report) {
        << ") inside operators of this graph, where no pass sees them; save "
           "<code>ep.run_decompositions({})</code> to have them as "
           "operations.</p>\n";
+  for (const std::string &note : report.policyNotes)
+    os << "<p>Policy " << escaped(note) << ".</p>\n";
   if (report.unknownOps.empty())
     return;
   os << "<p>Operators without a rule, left as they are:</p>\n<ul>\n";

@@ -74,14 +74,34 @@ static void printTotals(const CastReport &report, llvm::raw_ostream &os) {
           [](const std::string &s) { return s; });
 }
 
+/// "  3 x pinned fp32 result, softmax, 1.5 MiB more: why". More than in a half.
+static void printPins(const RegionGroup &group, llvm::raw_ostream &os) {
+  for (const PinGroup &pins : groupPins(group)) {
+    const PinEntry &first = *pins.first;
+    std::string bytes =
+        pins.bytes ? ", " + formatBytes(pins.bytes) + " more" : "";
+    std::string head =
+        llvm::formatv("  {0,4} x pinned {1} {2}, {3}{4}: ", pins.count,
+                      first.format, first.where, first.rule, bytes);
+    os << head;
+    std::string tail = first.reason;
+    if (!first.source.empty())
+      tail += " [" + first.source + "]";
+    printWrapped(os, tail, head.size(), 11);
+  }
+}
+
 static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
   size_t times = group.regions.size();
   os << '\n' << group.label;
   if (times > 1)
     os << "  (" << times << " regions)";
-  os << "\n  " << group.total.before.casts << " -> " << group.total.after.casts
-     << " conversions, " << bytesText(group.total.before) << " -> "
-     << bytesText(group.total.after) << '\n';
+  const Tally &before = group.total.before, &after = group.total.after;
+  if (before.casts || after.casts)
+    os << "\n  " << before.casts << " -> " << after.casts << " conversions, "
+       << bytesText(before) << " -> " << bytesText(after) << '\n';
+  else
+    os << "\n  no conversions\n";
   for (const RuleGroup &rule : groupRules(group)) {
     std::string head = llvm::formatv("  {0,4} x {1} ({2}): ", rule.count,
                                      rule.rule, rule.contract);
@@ -100,6 +120,7 @@ static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
       tail += " [" + cast.source + "]";
     printWrapped(os, tail, head.size(), 11);
   }
+  printPins(group, os);
 }
 
 static void printNotes(const CastReport &report, llvm::raw_ostream &os) {
@@ -118,6 +139,10 @@ static void printNotes(const CastReport &report, llvm::raw_ostream &os) {
                      "operations",
                  0, 6);
   }
+  for (const std::string &note : report.policyNotes) {
+    os << '\n';
+    printWrapped(os, "note: policy " + note, 0, 6);
+  }
   if (!report.unknownOps.empty()) {
     std::string names;
     for (const auto &[name, count] : report.unknownOps)
@@ -135,6 +160,8 @@ void mlir::mp::printText(const CastReport &report, llvm::raw_ostream &os) {
     os << ", target " << report.target;
   if (!report.numerics.empty())
     os << ", numerics " << report.numerics;
+  if (!report.policy.empty())
+    os << "\n  policy " << report.policy;
   os << "\n\n";
   if (!report.total.before.casts && !report.total.after.casts)
     os << "  no conversions\n";

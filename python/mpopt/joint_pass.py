@@ -33,10 +33,12 @@ from . import (
     native,
     range_keys,
 )
+from .attributes import quoted
 from .dump import Bundle
 from .errors import StageError, UnsupportedError
 from .options import Options
 from .origins import Capture
+from .policy import Policy
 
 if TYPE_CHECKING:
     from ._mpopt import Module
@@ -161,6 +163,8 @@ class Run:
         if limit is not None:
             left = max(0, limit - log.counters["rewrites"])
             text += f", mp.rewrite_limit = {left}"
+        if self.options.policy is not None:
+            text += ", " + policy_attribute(self.options.policy)
         return "{" + text + "}"
 
     def _run_passes(self, module: Module) -> None:
@@ -176,6 +180,9 @@ class Run:
     def _record(self, rewrites: list[dict[str, Any]], nodes: int) -> None:
         applied = sum(entry.get("status") == "applied" for entry in rewrites)
         log.counters["rewrites"] += applied
+        for entry in rewrites:
+            if entry.get("rule") == "unmatched-policy-rule":
+                _warn_of_rule(entry["why"])
         log.get_logger("passes").info("%d nodes, %d rewrites", nodes, applied)
         log.get_logger("passes").debug("seconds so far by stage: %s", dict(log.seconds))
         self._close_bundle(rewrites, "ok")
@@ -313,6 +320,23 @@ def module_text(module: Module) -> str:
     """The module with locations, as dumps hold it."""
     module.with_locations = True
     return str(module)
+
+
+def policy_attribute(policy: Policy) -> str:
+    """The policy as the attribute of a function that `mp-apply-policy` reads."""
+    entries = {"file": policy.name, "sha256": policy.sha256, "text": policy.text}
+    return "mp.policy = {" + ", ".join(f"{k} = {quoted(v)}" for k, v in entries.items()) + "}"
+
+
+def _warn_of_rule(why: str) -> None:
+    """A rule of the policy matches nothing: count it, and say so once."""
+    log.counters["policy_rules_unmatched"] += 1
+    if why not in _warned_rules:
+        _warned_rules.add(why)
+        log.warn(f"mpopt: policy {why}")
+
+
+_warned_rules: set[str] = set()
 
 
 def _pass_name(step: str) -> str:

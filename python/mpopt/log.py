@@ -16,7 +16,8 @@ AREAS = ("backend", "capture", "passes", "fallback", "dump", "options")
 
 counters: Counter[str] = Counter()
 """Counts since import or `reset()`: "graphs", "rewrites", "fallbacks",
-"fallbacks.<stage>", "stock_graphs", "expanded", "embedding_sums" and "loss_scale_faults".
+"fallbacks.<stage>", "stock_graphs", "expanded", "embedding_sums", "loss_scale_faults" and
+"cost_model_guesses" and "policy_rules_unmatched".
 Of partitioned graphs: "partitions", and the bytes that forward keeps for backward as the
 partitioner wants it and as it came to be, "saved_bytes_before" and "saved_bytes".
 Of measured ranges and option heal: "calibrations", "nonfinite_calls", "heal_searches" and

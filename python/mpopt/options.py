@@ -17,6 +17,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from . import machine
+from . import policy as policies
 from .errors import OptionError, did_you_mean
 
 PLACE_STORES = "mp-place-stores"
@@ -24,6 +26,7 @@ PLACE_STORES = "mp-place-stores"
 PASSES = (
     "mp-normalize",
     "mp-raise",
+    "mp-apply-policy",
     "mp-eliminate-casts",
     "mp-lower",
     "mp-report-casts",
@@ -46,10 +49,13 @@ class Options:
     numerics: str = "precise"
     """Contract of rewrites: "strict" (bit-identical), "precise" (no rounding is added) or
     "relaxed" (storage types are chosen too, within `epsilon`)."""
-    epsilon: float = 0.10
+    epsilon: float = 0.05
     """With "relaxed": the share by which the estimated error of gradients may grow."""
     target: str = "auto"
     """What the graph will run on: "cpu", "cuda", or "auto" for what its tensors say."""
+    cost_model: str = "auto"
+    """What work costs there: a built-in name such as "sm_90", a file that `mpopt calibrate`
+    wrote, or "auto" for the built-in one of this machine."""
     pipeline: str | None = None
     """Pass pipeline; None for mp-default under `numerics`, "" for no pass at all."""
     disable_passes: tuple[str, ...] = ()
@@ -64,6 +70,9 @@ class Options:
     """Compile as if the backend were "inductor"."""
     half_weights: bool = True
     """Take the half copies that an optimizer of `mpopt.optim` writes in place of weights."""
+    policy: policies.Policy | None = None
+    """The user's policy; given as a path, or as a dictionary of the same form. Its `level` is
+    the default of `numerics`."""
     ranges: str = ""
     """File of `mpopt.calibrate`, which says what does not fit a half type; "" for none."""
     heal: bool = False
@@ -96,6 +105,8 @@ class Options:
     def digest(self) -> str:
         """A text that differs whenever an option that decides about code differs."""
         fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
+        fields["cost_model"] = machine.fingerprint(self.cost_model)
+        fields["policy"] = self.policy and self.policy.sha256  # whatever its file is called
         if self.ranges:
             fields["ranges"] = _content_digest(self.ranges)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
@@ -104,6 +115,7 @@ class Options:
         """All fields as JSON values; options of Inductor that JSON lacks as text."""
         result = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         result["disable_passes"] = list(self.disable_passes)
+        result["policy"] = self.policy and self.policy.as_dict()
         result["inductor"] = {k: _json_value(v) for k, v in sorted(self.inductor.items())}
         return result
 
@@ -132,12 +144,21 @@ def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
     values.update(_from_environment(os.environ))
     named = _checked({**(given or {}), **more}, "options")
     values.update(named)
-    options = Options(**values)
+    options = Options(**_defaults_of(values.get("policy"), values), **values)
     if "epsilon" in named and options.numerics != "relaxed":
         raise OptionError(
             f"options: epsilon needs numerics='relaxed', and it is {options.numerics!r}"
         )
     return options
+
+
+def _defaults_of(policy: policies.Policy | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a policy says about options that are not given."""
+    if policy is None:
+        return {}
+    said = {"numerics": policy.level, "epsilon": policy.epsilon}
+    missing = {k: v for k, v in said.items() if v is not None and k not in values}
+    return _checked(missing, policy.name)
 
 
 def is_strict() -> bool:
@@ -210,6 +231,8 @@ def _convert(key: str, value: Any, source: str) -> Any:
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
+    if key == "cost_model":
+        return machine.check(value, source)
     if key in FLAGS:
         return _require(isinstance(value, bool), value, key, "true or false", source)
     if key == "epsilon":
@@ -233,12 +256,23 @@ def _convert(key: str, value: Any, source: str) -> Any:
                 hint = did_you_mean(name, PASSES)
                 raise OptionError(f"{source}: {key} has the unknown pass {name!r}{hint}")
         return tuple(value)
+    if key == "policy":
+        return _policy(value, source)
     if key == "inductor":
         return dict(_require(isinstance(value, Mapping), value, key, "a dictionary", source))
     if key == "dump":
         path = _require(isinstance(value, str | os.PathLike), value, key, "a path", source)
         return os.fspath(path)
     return _require(value is None or isinstance(value, str), value, key, "a text", source)
+
+
+def _policy(value: Any, source: str) -> policies.Policy | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, policies.Policy):
+        return value
+    good = isinstance(value, str | os.PathLike | Mapping)
+    return policies.load(_require(good, value, "policy", "a path or a dictionary", source))
 
 
 _COUNTS = {

@@ -69,6 +69,10 @@ class Partitioner(_torch.CustomPartitionerFn):
         """For PyTorch's keys: ours by identity, another one as it would be without us."""
         return {"uuid": self.passes.uuid(), "inner": self.inner}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Partitioner:
+        """Itself: PyTorch's keys are made of a copy of the settings, which hold it."""
+        return self
+
     def uuid(self) -> Any:
         """Covers all that decides about code; None turns caches off."""
         mine = self.passes.uuid()

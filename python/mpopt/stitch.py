@@ -220,8 +220,7 @@ class Stitched:
                 env[node] = self._restore(graph, node, env)
         nodes = [item.node for item in (*values, *symbols)]
         results = fx.map_arg((*self._ends()[0], *nodes), env.__getitem__)
-        output = graph.output(results)
-        output.meta = dict(self.forward.graph.output_node().meta)
+        output = _return(graph, results, self.forward.graph.output_node())
         self._describe(output, results, [item.node for item in values])
         return graph
 
@@ -245,8 +244,8 @@ class Stitched:
         for node in self.graph.nodes:
             if node.op != "output" and node in self.is_backward:
                 env[node] = self._restore(graph, node, env)
-        output = graph.output(fx.map_arg(tuple(self._ends()[1]), env.__getitem__))
-        output.meta = dict(self.backward.graph.output_node().meta)
+        results = fx.map_arg(tuple(self._ends()[1]), env.__getitem__)
+        _return(graph, results, self.backward.graph.output_node())
         return graph
 
     def _input(self, graph: fx.Graph, item: _Saved) -> fx.Node:
@@ -280,6 +279,13 @@ def _take_back(meta: dict[str, Any], original: dict[str, Any]) -> None:
             meta.pop(key, None)
     if _TAG in original:
         meta[_TAG] = original[_TAG]
+
+
+def _return(graph: fx.Graph, results: Any, like: fx.Node) -> fx.Node:
+    """Let `graph` return `results`, as `like` does in another graph."""
+    output = graph.create_node("output", like.target, (results,), name=like.name)
+    output.meta = dict(like.meta)
+    return output
 
 
 def _results(graph: fx.Graph) -> list[Any]:

@@ -1,6 +1,8 @@
 // Every mistake ends in one line that says what to do, and in exit code 2.
 // RUN: not mpopt explian %s 2>&1 | FileCheck %s --check-prefix=COMMAND
 // COMMAND: mpopt: error: no command and no file 'explian'; did you mean 'explain'?
+// RUN: not mpopt calibrat 2>&1 | FileCheck %s --check-prefix=PYTHON
+// PYTHON: mpopt: error: no command and no file 'calibrat'; did you mean 'calibrate'?
 // RUN: not mpopt explain --fromat=json %s 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: mpopt: error: 'mpopt explain' has no option '--fromat'; did you mean '--format'?
 // RUN: not mpopt explain --format=jsn %s 2>&1 | FileCheck %s --check-prefix=VALUE

@@ -81,6 +81,7 @@ private:
       port.fixed = anyStorage();
     if (chance(50))
       port.noise = pick(0, 3);
+    port.followsResult = chance(20);
     problem.addPort(port);
   }
 

@@ -20,20 +20,6 @@ StringRef Arguments::get(StringRef option, StringRef otherwise) const {
   return it == options.end() ? otherwise : StringRef(it->second);
 }
 
-std::string mlir::mp::suggest(StringRef word, llvm::ArrayRef<StringRef> known) {
-  // A third of the letters may be wrong; beyond that a guess only confuses.
-  unsigned best = word.size() / 3 + 1;
-  StringRef nearest;
-  for (StringRef candidate : known) {
-    unsigned distance = word.edit_distance(candidate);
-    if (distance <= best && (nearest.empty() || distance < best)) {
-      best = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
-}
-
 std::string mlir::mp::usageOf(const CommandSpec &command) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -97,7 +83,11 @@ Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
             setOption(*option, hasValue ? value : words[i], arguments))
       return error;
   }
-  if (arguments.inputs.size() != command.inputs.size())
+  // Inputs in brackets, the last ones, may be left out.
+  size_t needed = llvm::count_if(
+      command.inputs, [](StringRef input) { return !input.starts_with("["); });
+  if (arguments.inputs.size() < needed ||
+      arguments.inputs.size() > command.inputs.size())
     return usageError("'mpopt " + command.name + "' needs " +
                       llvm::join(command.inputs, " and ") + ", got " +
                       llvm::Twine(arguments.inputs.size()) + " inputs");

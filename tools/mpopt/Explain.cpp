@@ -5,6 +5,7 @@
 #include "dialect/Import/Load.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Pipelines.h"
+#include "passes/Policy/FunctionPolicy.h"
 #include "passes/Report/ReportPrinters.h"
 #include "tools/mpopt/Commands.h"
 #include "tools/mpopt/Session.h"
@@ -28,50 +29,29 @@ static void setTarget(ModuleOp module, StringRef target) {
   });
 }
 
-/// A bundle holds what the backend did; of anything else, the passes run now.
-static Expected<Pair> makePair(Session &session, const Arguments &arguments) {
-  StringRef input = arguments.inputs.front();
-  StringRef model = arguments.get("--model", "");
-  Pair pair;
-  Expected<OwningOpRef<ModuleOp>> before = session.load(input, model);
-  if (!before)
-    return before.takeError();
-  pair.before = std::move(*before);
-  if (arguments.options.contains("--target"))
-    setTarget(*pair.before, arguments.get("--target", ""));
-
-  if (isBundle(input)) {
-    Expected<std::string> member = bundleMember(input, kBundleAfter);
-    if (!member)
-      return member.takeError();
-    Expected<OwningOpRef<ModuleOp>> after = session.load(*member, model);
-    if (!after)
-      return after.takeError();
-    pair.after = std::move(*after);
-  } else {
-    pair.after = OwningOpRef<ModuleOp>(pair.before->clone());
-    std::string pipeline =
-        ("mp-default{numerics=" + arguments.get("--numerics", "precise") + "}")
-            .str();
-    if (Error error = session.run(*pair.after, pipeline))
-      return error;
-  }
-  // One spelling of a conversion on both sides.
-  for (ModuleOp module : {*pair.before, *pair.after})
-    if (Error error = session.run(module, "func.func(mp-normalize)"))
-      return error;
-  return pair;
+/// --numerics, else the level of --policy, else the default.
+static Expected<std::string> contractNow(const Arguments &arguments) {
+  if (arguments.options.contains("--numerics") ||
+      !arguments.options.contains("--policy"))
+    return arguments.get("--numerics", "precise").str();
+  Expected<Policy> policy = loadPolicy(arguments.get("--policy", ""));
+  if (!policy)
+    return policy.takeError();
+  return policy->level.value_or("precise");
 }
 
 /// The contract of a bundle's passes, or of those that ran now.
 static Expected<std::string> contractFor(const Arguments &arguments) {
   StringRef input = arguments.inputs.front();
   if (!isBundle(input))
-    return arguments.get("--numerics", "precise").str();
-  if (arguments.options.contains("--numerics"))
-    return llvm::createStringError("--numerics: the passes of a bundle have "
-                                   "run; leave it out, or name its file '" +
-                                   kBundleBefore + ".mlir'");
+    return contractNow(arguments);
+  for (StringRef option : {"--numerics", "--policy"})
+    if (arguments.options.contains(option))
+      return llvm::createStringError(
+          option +
+          ": the passes of a bundle have run; leave it out, or name "
+          "its file '" +
+          kBundleBefore + ".mlir'");
   Expected<std::optional<std::string>> pipeline = bundlePipeline(input);
   if (!pipeline)
     return pipeline.takeError();
@@ -83,6 +63,66 @@ static Expected<std::string> contractFor(const Arguments &arguments) {
     return llvm::createStringError(input + ": pipeline '" + **pipeline +
                                    "': " + message);
   return *contract;
+}
+
+/// Makes every function carry the policy of --policy, and the kinds of
+/// operators of whatever policy it carries then.
+static Error setPolicies(ModuleOp module, const Arguments &arguments) {
+  std::optional<Policy> given;
+  if (arguments.options.contains("--policy")) {
+    Expected<Policy> policy = loadPolicy(arguments.get("--policy", ""));
+    if (!policy)
+      return policy.takeError();
+    given = std::move(*policy);
+  }
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (given)
+      setPolicy(func, *given);
+    Expected<std::optional<Policy>> policy = policyOf(func);
+    if (!policy)
+      return policy.takeError();
+    if (*policy)
+      setOpRows(func, **policy);
+  }
+  return Error::success();
+}
+
+/// A bundle holds what the backend did; of anything else, the passes run now.
+static Expected<Pair> makePair(Session &session, const Arguments &arguments) {
+  StringRef input = arguments.inputs.front();
+  StringRef model = arguments.get("--model", "");
+  Pair pair;
+  Expected<OwningOpRef<ModuleOp>> before = session.load(input, model);
+  if (!before)
+    return before.takeError();
+  pair.before = std::move(*before);
+  if (arguments.options.contains("--target"))
+    setTarget(*pair.before, arguments.get("--target", ""));
+  if (Error error = setPolicies(*pair.before, arguments))
+    return error;
+
+  if (isBundle(input)) {
+    Expected<std::string> member = bundleMember(input, kBundleAfter);
+    if (!member)
+      return member.takeError();
+    Expected<OwningOpRef<ModuleOp>> after = session.load(*member, model);
+    if (!after)
+      return after.takeError();
+    pair.after = std::move(*after);
+  } else {
+    pair.after = OwningOpRef<ModuleOp>(pair.before->clone());
+    Expected<std::string> contract = contractFor(arguments);
+    if (!contract)
+      return contract.takeError();
+    std::string pipeline = "mp-default{numerics=" + *contract + "}";
+    if (Error error = session.run(*pair.after, pipeline))
+      return error;
+  }
+  // One spelling of a conversion on both sides.
+  for (ModuleOp module : {*pair.before, *pair.after})
+    if (Error error = session.run(module, "func.func(mp-normalize)"))
+      return error;
+  return pair;
 }
 
 int mlir::mp::runExplain(const Arguments &arguments) {

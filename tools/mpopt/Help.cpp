@@ -1,6 +1,7 @@
 //===- Help.cpp - subcommands and the help page ---------------------------===//
 
 #include "tools/mpopt/Commands.h"
+#include "tools/mpopt/PythonCommands.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -29,6 +30,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
+         {"--policy", "FILE", "the user's policy (a TOML file)", {}},
          target,
          model}},
        runExplain},
@@ -43,7 +45,15 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
         "the graph BEFORE them.",
         {"BEFORE", "AFTER"},
         {model}},
-       runCheck}};
+       runCheck},
+      {{"policy",
+        "init INPUT: write a commented policy with the modules, groups and "
+        "unknown\noperators of a graph. check POLICY [INPUT]: read a policy; "
+        "with a graph, show\nwhat each rule matches and decides (1 if one "
+        "matches nothing).",
+        {"init|check", "INPUT|POLICY", "[INPUT]"},
+        {{"-o", "FILE", "where init writes (default stdout)", {}}, model}},
+       runPolicy}};
   return list;
 }
 
@@ -57,7 +67,11 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "  explain INPUT          conversions before and after, and why\n"
         "  diff A B               where two graphs differ in precision\n"
         "  check BEFORE AFTER     prove the recorded rewrites\n"
-        "\n"
+        "  policy init|check ...  start a precision policy, see what it "
+        "selects\n";
+  for (const PythonCommand &command : pythonCommands())
+    os << llvm::formatv("  {0,-22} {1}\n", command.name, command.summary);
+  os << "\n"
         "inputs: .mlir, .mlirbc, .pt2 (torch.export.save), the JSON of an\n"
         "  exported program, or a bundle (folder written with MPOPT_DUMP)\n"
         "\n"

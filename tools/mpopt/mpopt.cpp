@@ -1,6 +1,7 @@
 //===- mpopt.cpp - the command line program -------------------------------===//
 
 #include "tools/mpopt/Commands.h"
+#include "tools/mpopt/PythonCommands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
@@ -38,6 +39,11 @@ int main(int argc, char **argv) {
     if (command.spec.name == words[0])
       return runCommand(command, llvm::ArrayRef(words).drop_front());
     names.push_back(command.spec.name);
+  }
+  for (const PythonCommand &command : pythonCommands()) {
+    if (command.name == words[0])
+      return runPython(argv);
+    names.push_back(command.name);
   }
   if (looksLikeCommand(words[0]))
     return reportError("no command and no file '" + words[0] + "'" +
