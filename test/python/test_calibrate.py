@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from eager_code import eager_code
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpopt import Calibration, _torch, joint_pass, range_keys
+from mpopt import Calibration, _torch_watch, joint_pass, range_keys
 from mpopt.backend import mpopt as backend
 from mpopt.errors import MpoptError, OptionError
 from mpopt.options import resolve
@@ -473,4 +473,4 @@ def test_calibration_does_not_use_up_recompilations():
         mpopt.calibrate(model, [x])
         if apart:
             torch.compile(model, backend="eager", fullgraph=True)(x)
-    assert _torch.uncompiled(torch.compile(model)) is model
+    assert _torch_watch.uncompiled(torch.compile(model)) is model
