@@ -24,11 +24,11 @@ public:
   bool readAs(OpOperand &use, Type half) {
     bool isRounded = false;
     Value root = rootOf(use.get(), isRounded);
-    if (isRounded || use.get() == Value() ||
+    if (isRounded ||
         !cast<RankedTensorType>(root.getType()).getElementType().isF32())
       return true;
-    if (!log.apply(Rule::RoundStore, use.getOwner(),
-                   reasonFor(root, use, half)))
+    if (!log.apply(Rule::RoundStore, use.getOwner(), reasonFor(root, use, half),
+                   entryFor(use, half)))
       return false;
     Value narrow =
         viewLike(use.get(), root, copyOf(root, half), use.getOwner());
@@ -43,6 +43,13 @@ public:
   }
 
 private:
+  static SmallVector<NamedAttribute, 2> entryFor(OpOperand &use, Type half) {
+    Builder builder(half.getContext());
+    return {builder.getNamedAttr("half", TypeAttr::get(half)),
+            builder.getNamedAttr(
+                "operand", builder.getI64IntegerAttr(use.getOperandNumber()))};
+  }
+
   static std::string reasonFor(Value root, OpOperand &use, Type half) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -65,7 +72,7 @@ private:
 
   /// The half copy of `root`, stored by the kernel that makes it.
   Value copyOf(Value root, Type half) {
-    Value &copy = copies[root];
+    Value &copy = copies[{root, half}];
     if (copy)
       return copy;
     OpBuilder builder(root.getContext());
@@ -111,10 +118,8 @@ private:
       // Stores and conversions belong to the wide copy.
       if (isa<MaterializeOp, CastOp>(view))
         continue;
-      Value &made = viewed[{view, int(isBackward(reader))}];
+      Value &made = viewed[{{view, int(isBackward(reader))}, copy}];
       if (!made) {
-        builder.setInsertionPointAfterValue(
-            isBackward(reader) == isBackward(view) ? view->getResult(0) : copy);
         builder.setInsertionPointAfter(latest(view, copy));
         Operation *clone = builder.clone(*view);
         clone->setLoc(derivedLocation(view->getLoc()));
@@ -136,8 +141,10 @@ private:
   }
 
   RewriteLog &log;
-  llvm::DenseMap<Value, Value> copies;
-  llvm::DenseMap<std::pair<Operation *, int>, Value> viewed;
+  /// By value and half type.
+  llvm::DenseMap<std::pair<Value, Type>, Value> copies;
+  /// By view, phase and viewed copy.
+  llvm::DenseMap<std::pair<std::pair<Operation *, int>, Value>, Value> viewed;
 };
 
 /// Lets a product of halves store its accumulator.
@@ -160,12 +167,20 @@ bool storeWide(MatmulOp matmul, Type wide, RewriteLog &log) {
 }
 
 /// Computes a library call of f32 operands from halves, as autocast would.
-bool computeAs(Operation *call, Type half, RewriteLog &log) {
-  std::string reason;
-  llvm::raw_string_ostream(reason) << "computed from operands in " << half;
-  if (!log.apply(Rule::HalfCall, call, reason))
-    return false;
+/// With `keepsResults` it hands on its f32 accumulator.
+bool computeAs(Operation *call, Type half, bool keepsResults, RewriteLog &log) {
   OpBuilder builder(call);
+  std::string reason;
+  llvm::raw_string_ostream(reason)
+      << "computed from operands in " << half
+      << (keepsResults ? ", and the f32 accumulator is stored" : "");
+  SmallVector<NamedAttribute, 2> entry = {
+      builder.getNamedAttr("half", TypeAttr::get(half))};
+  if (keepsResults)
+    entry.push_back(
+        builder.getNamedAttr("result", TypeAttr::get(builder.getF32Type())));
+  if (!log.apply(Rule::HalfCall, call, reason, entry))
+    return false;
   auto convert = [&](Value value, Type type) {
     auto cast = CastOp::create(builder, derivedLocation(call->getLoc()), value,
                                type, CastOrigin::autocast);
@@ -180,7 +195,7 @@ bool computeAs(Operation *call, Type half, RewriteLog &log) {
       use.set(convert(use.get(), half).getOutput());
   builder.setInsertionPointAfter(call);
   for (Value result : call->getResults()) {
-    if (!changesWithCall(call, result.getType()))
+    if (keepsResults || !changesWithCall(call, result.getType()))
       continue;
     Type wide = cast<RankedTensorType>(result.getType()).getElementType();
     result.setType(withElementType(result, half));
@@ -224,10 +239,9 @@ private:
         if (auto half = dyn_cast<TypeAttr>(hint))
           if (!reads.readAs(use, half.getValue()))
             return false;
-    if (auto half = op->getAttrOfType<TypeAttr>(MPDialect::kComputeAsAttrName))
-      if (!computeAs(op, half.getValue(), log))
-        return false;
     auto wide = op->getAttrOfType<TypeAttr>(MPDialect::kStoreAsAttrName);
+    if (auto half = op->getAttrOfType<TypeAttr>(MPDialect::kComputeAsAttrName))
+      return computeAs(op, half.getValue(), wide && isa<MatmulOp>(op), log);
     if (auto matmul = dyn_cast<MatmulOp>(op); matmul && wide)
       return storeWide(matmul, wide.getValue(), log);
     return true;

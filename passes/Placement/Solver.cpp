@@ -9,6 +9,9 @@ using namespace mlir::mp;
 // The price of noise is found to 1 part in 2^kSteps of its logarithm's range.
 static constexpr int kSteps = 10;
 
+// Beyond this price any noise is refused, see Problem.cpp.
+static constexpr double kHighest = 1e30;
+
 static std::optional<Solution> solveAt(const PlacementProblem &problem,
                                        double price) {
   auto assignment = problem.solve(price);
@@ -36,6 +39,9 @@ std::optional<Solution> mlir::mp::solveWithin(const PlacementProblem &problem,
       high = std::max(high, 64 * bytes / port.noise);
     }
   Solution best = *solveAt(problem, high);
+  // A port can save more than its own bytes, a launch or what is kept.
+  for (; best.noise > budget && high < kHighest; best = *solveAt(problem, high))
+    high *= 64;
   for (int step = 0; step < kSteps; ++step) {
     double middle = std::sqrt(low * high);
     Solution solution = *solveAt(problem, middle);
