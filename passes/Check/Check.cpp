@@ -5,6 +5,7 @@
 #include "dialect/IR/Elementwise.h"
 #include "dialect/IR/ListOperators.h"
 #include "mlir/IR/OperationSupport.h"
+#include "passes/Check/AddedRoundings.h"
 #include "passes/Check/Obligations.h"
 
 using namespace mlir;
@@ -19,6 +20,7 @@ public:
       : before(before), after(after) {}
 
   LogicalResult run();
+  const AddedRoundings &getAdded() const { return added; }
 
 private:
   LogicalResult compare(const NormalForm &traced, Merged merged,
@@ -33,6 +35,7 @@ private:
   Location locationOf(TermId id, func::FuncOp func) const;
 
   func::FuncOp before, after;
+  AddedRoundings added;
   TermTable table;
   /// Differences that were reported for an earlier output.
   llvm::DenseSet<std::pair<TermId, TermId>> reported;
@@ -218,15 +221,23 @@ LogicalResult FunctionCheck::run() {
 /// holds is enough.
 LogicalResult FunctionCheck::compare(const NormalForm &traced, Merged merged,
                                      bool &isAmbiguous) {
+  FailureOr<SmallVector<Record>> records = newRecords(before, after);
+  if (failed(records))
+    return failure();
   Allowances allowed;
-  LogicalResult result =
-      verifyRecord(before, after, traced, table, merged, allowed);
+  LogicalResult result = success();
+  if (failed(claimAddedRoundings(before, after, *records, allowed)))
+    result = failure();
+  if (failed(verifyRecord(before, after, *records, traced, table, merged,
+                          allowed)))
+    result = failure();
+  if (failed(verifyAddedRoundings(before, after, allowed, added)))
+    result = failure();
   isAmbiguous = allowed.isAmbiguous;
-  Allowances dropped;
-  dropped.dropped = allowed.dropped;
-  NormalForm source =
-      dropped.dropped.empty() ? traced : normalForm(before, table, dropped);
-  NormalForm rewritten = normalForm(after, table, allowed);
+  Allowances ofAfter;
+  std::swap(ofAfter.halfMatmuls, allowed.halfMatmuls);
+  NormalForm source = normalForm(before, table, allowed);
+  NormalForm rewritten = normalForm(after, table, ofAfter);
   if (table.isExhausted())
     return before.emitError(
         "has too many roundings in one chain to be compared");
@@ -295,14 +306,20 @@ static ModuleOp unfolded(ModuleOp module, OwningOpRef<ModuleOp> &copy) {
   return *copy;
 }
 
-static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after) {
+static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after,
+                                   SmallVectorImpl<AddedRoundings> *added) {
   LogicalResult result = checkOthers(before, after);
   for (auto func : before.getOps<func::FuncOp>()) {
     auto rewritten = after.lookupSymbol<func::FuncOp>(func.getName());
-    if (!rewritten)
+    if (!rewritten) {
       result = func.emitError("is missing after");
-    else if (failed(FunctionCheck(func, rewritten).run()))
+      continue;
+    }
+    FunctionCheck check(func, rewritten);
+    if (failed(check.run()))
       result = failure();
+    if (added && (check.getAdded().reads || check.getAdded().calls))
+      added->push_back(check.getAdded());
   }
   for (auto func : after.getOps<func::FuncOp>())
     if (!before.lookupSymbol<func::FuncOp>(func.getName()))
@@ -310,8 +327,9 @@ static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after) {
   return result;
 }
 
-LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after) {
+LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after,
+                                      SmallVectorImpl<AddedRoundings> *added) {
   OwningOpRef<ModuleOp> copyBefore, copyAfter;
-  return checkUnfolded(unfolded(before, copyBefore),
-                       unfolded(after, copyAfter));
+  return checkUnfolded(unfolded(before, copyBefore), unfolded(after, copyAfter),
+                       added);
 }
