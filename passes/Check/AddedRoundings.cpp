@@ -125,8 +125,6 @@ std::string Verifier::whyNotRead(Operation *reader, const Read &read) {
   if (!op || op->getNumOperands() != reader->getNumOperands())
     return "its reader is not found among the pins";
   OpOperand &use = op->getOpOperand(read.operand);
-  if (std::string why = whyNotRounded(use); !why.empty())
-    return why;
   std::string name = cast<StringAttr>(signatureOf(reader).first).str();
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   if (!precision || precision.observesRounding(read.operand))
@@ -134,6 +132,8 @@ std::string Verifier::whyNotRead(Operation *reader, const Read &read) {
   KernelRole role = kernelRoleOf(op);
   if (role == KernelRole::External || role == KernelRole::Nothing)
     return name + " is no generated kernel";
+  if (std::string why = whyNotRounded(use); !why.empty())
+    return why;
   bool isRounded = false;
   prices[rootOf(use.get(), isRounded)].push_back(noise.priceOf(use));
   return "";

@@ -23,6 +23,12 @@ public:
   const AddedRoundings &getAdded() const { return added; }
 
 private:
+  /// Where two terms part.
+  struct Difference {
+    TermId before, after;
+    std::optional<TermId> reader; ///< the operator that reads both
+  };
+
   LogicalResult compare(const NormalForm &traced, Merged merged,
                         bool &isAmbiguous);
   LogicalResult checkCovered(func::FuncOp func);
@@ -30,7 +36,9 @@ private:
   LogicalResult checkEffects(const NormalForm &a, const NormalForm &b);
   LogicalResult checkOutputs(const NormalForm &a, const NormalForm &b);
   LogicalResult reportDifference(const Twine &what, TermId a, TermId b);
-  std::pair<TermId, TermId> locateDifference(TermId a, TermId b) const;
+  Difference locateDifference(TermId a, TermId b) const;
+  FloatType roundingOf(TermId term, TermId source) const;
+  std::string explain(const Difference &difference) const;
   std::string describe(TermId id) const;
   Location locationOf(TermId id, func::FuncOp func) const;
 
@@ -107,34 +115,76 @@ Location FunctionCheck::locationOf(TermId id, func::FuncOp func) const {
 
 /// Follows the first differing argument as long as both sides are the same
 /// operator: there lies the cause.
-std::pair<TermId, TermId> FunctionCheck::locateDifference(TermId a,
+FunctionCheck::Difference FunctionCheck::locateDifference(TermId a,
                                                           TermId b) const {
+  Difference found{a, b, std::nullopt};
   while (true) {
-    const Term &x = table[a], &y = table[b];
+    const Term &x = table[found.before], &y = table[found.after];
     if (x.kind != y.kind || x.type != y.type || x.name != y.name ||
         x.attrs != y.attrs || x.index != y.index || x.serial != y.serial ||
         x.args.size() != y.args.size() || x.results != y.results)
-      return {a, b};
-    for (auto [p, q] : llvm::zip(x.args, y.args))
-      if (p != q) {
-        a = p;
-        b = q;
-        break;
-      }
-    if (&table[a] == &x)
-      return {a, b};
+      return found;
+    auto differs = [](auto pair) {
+      return std::get<0>(pair) != std::get<1>(pair);
+    };
+    auto args = llvm::zip(x.args, y.args);
+    auto first = llvm::find_if(args, differs);
+    if (first == args.end())
+      return found;
+    if (x.kind == TermKind::Apply)
+      found.reader = found.before;
+    std::tie(found.before, found.after) = *first;
   }
+}
+
+/// The half type that `term` was rounded to, if it is `source` rounded.
+FloatType FunctionCheck::roundingOf(TermId term, TermId source) const {
+  const Term &widened = table[term];
+  if (widened.kind != TermKind::Convert ||
+      table.elementType(term) != table.elementType(source))
+    return {};
+  const Term &narrowed = table[widened.args[0]];
+  auto half = dyn_cast<FloatType>(table.elementType(widened.args[0]));
+  return half && isHalf(half) && narrowed.kind == TermKind::Convert &&
+                 narrowed.args[0] == source
+             ? half
+             : FloatType();
+}
+
+/// What differs, in words.
+std::string FunctionCheck::explain(const Difference &difference) const {
+  auto [x, y, reader] = difference;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  FloatType added = roundingOf(y, x), missing = roundingOf(x, y);
+  if (!added && !missing) {
+    os << describe(x) << " before";
+    return text;
+  }
+  if (reader)
+    os << describe(*reader) << " reads ";
+  os << describe(added ? x : y);
+  if (added)
+    os << " rounded to " << added << ", which no record says";
+  else
+    os << " without the rounding to " << missing << " that a record names";
+  return text;
 }
 
 LogicalResult FunctionCheck::reportDifference(const Twine &what, TermId a,
                                               TermId b) {
-  auto [x, y] = locateDifference(a, b);
-  if (!reported.insert({x, y}).second)
+  Difference found = locateDifference(a, b);
+  if (!reported.insert({found.before, found.after}).second)
     return failure();
-  InFlightDiagnostic diag = emitError(locationOf(x, before))
+  bool isRounding = roundingOf(found.after, found.before) ||
+                    roundingOf(found.before, found.after);
+  TermId place =
+      isRounding ? found.reader.value_or(found.before) : found.before;
+  InFlightDiagnostic diag = emitError(locationOf(place, before))
                             << what << " of @" << before.getName()
-                            << " differs: " << describe(x) << " before";
-  diag.attachNote(locationOf(y, after)) << describe(y) << " after";
+                            << " differs: " << explain(found);
+  diag.attachNote(locationOf(found.after, after))
+      << describe(found.after) << " after";
   return diag;
 }
 
