@@ -114,9 +114,10 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
   }
   port.isKept = read->root.getDefiningOp() && !isBackwardValue(read->root) &&
                 isBackward(use.getOwner());
-  // What rounds by itself does so whatever the call does.
-  port.followsResult =
-      !read->isRounded && callOf.count(read->root.getDefiningOp());
+  // What rounds by itself, and a call that does, may do so whatever the call
+  // did that made the value.
+  port.followsResult = port.call < 0 && !read->isRounded &&
+                       callOf.count(read->root.getDefiningOp());
   if (!read->isRounded && !isExternal && !port.followsResult &&
       elementTypeOf(read->root).isF32())
     port.noise = noise.priceOf(use);
