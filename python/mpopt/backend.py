@@ -55,7 +55,7 @@ def _compile_graph(
     except Exception as error:
         _capture_failed(resolved, error)
         return _torch.compile_fx(gm, example_inputs, patches)
-    if not capture.has_low_precision:
+    if not (capture.has_low_precision or resolved.precision):
         # Nothing to decide: the code must be what it would be without us.
         log.counters["stock_graphs"] += 1
         return _torch.compile_fx(gm, example_inputs, patches)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
+import json
 import tempfile
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from . import (
     importer,
     log,
     loss_scale,
+    machine,
     native,
     range_keys,
 )
@@ -48,6 +50,11 @@ class JointPass(_torch.CustomGraphPass):
     """One per call of the backend. `patches` are the user's settings of Inductor."""
 
     checks_loss_scale = True
+
+    @property
+    def needs_cost_model(self) -> bool:
+        """True if the passes choose types by what they cost."""
+        return bool(self.options.precision)
 
     def __init__(
         self, options: Options, capture: Capture, patches: dict[str, Any], relax: bool
@@ -159,6 +166,9 @@ class Run:
         if target == "auto":
             target = device_of(self.graph)
         text = f'mp.target = "{target}"'
+        if self.owner.needs_cost_model:
+            model = machine.resolve(self.options.cost_model, target)
+            text += f", mp.cost_model = {json.dumps(model)}"
         limit = self.options.bisect_limit
         if limit is not None:
             left = max(0, limit - log.counters["rewrites"])
