@@ -85,8 +85,7 @@ static std::string shapeOf(RankedTensorType type) {
   return text;
 }
 
-/// "model.py:12" of a location.
-static std::string sourceOf(Location loc) {
+std::string mlir::mp::sourceOf(Location loc) {
   auto place = loc->findInstanceOf<FileLineColLoc>();
   if (!place)
     return {};

@@ -109,6 +109,9 @@ CastReport makeReport(ModuleOp before, ModuleOp after);
 /// Size of an element in memory.
 int64_t elementBytes(Type type);
 
+/// "model.py:12" of a location, or empty.
+std::string sourceOf(Location loc);
+
 /// "12 B", "3.4 KiB", "1.2 MiB".
 std::string formatBytes(int64_t bytes);
 

@@ -68,6 +68,13 @@ static const OptionSpec *findOption(const CommandSpec &command,
   return nullptr;
 }
 
+static bool hasRightCount(const CommandSpec &command, size_t count) {
+  bool takesMore =
+      !command.inputs.empty() && command.inputs.back().ends_with("...");
+  return takesMore ? count >= command.inputs.size()
+                   : count == command.inputs.size();
+}
+
 Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
                                              llvm::ArrayRef<StringRef> words) {
   Arguments arguments;
@@ -97,7 +104,7 @@ Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
             setOption(*option, hasValue ? value : words[i], arguments))
       return error;
   }
-  if (arguments.inputs.size() != command.inputs.size())
+  if (!hasRightCount(command, arguments.inputs.size()))
     return usageError("'mpopt " + command.name + "' needs " +
                       llvm::join(command.inputs, " and ") + ", got " +
                       llvm::Twine(arguments.inputs.size()) + " inputs");

@@ -44,7 +44,46 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
         "the graph BEFORE them.",
         {"BEFORE", "AFTER"},
         {model}},
-       runCheck}};
+       runCheck},
+      {{"budget",
+        "'write' keeps figures of graphs in FILE: conversions, their bytes, "
+        "bytes\n"
+        "saved for backward and pins, by region. 'check' fails with the lines "
+        "that\n"
+        "got worse. A GRAPH is any input, NAME=INPUT, or a folder of bundles.",
+        {"write|check", "FILE", "GRAPH..."},
+        {{"--tolerance",
+          "SHARE",
+          "check: growth that does not count, such as 0.02",
+          {}},
+         numerics,
+         target,
+         model}},
+       runBudget},
+      {{"measure",
+        "Run the passes and tell how far they move the results, computed with\n"
+        "the reference interpreter on inputs that are made from a seed or "
+        "given\n"
+        "in the graph (mp.value).",
+        {"GRAPH"},
+        {{"--limit", "N", "apply the first N rewrites only", {}},
+         {"--pipeline",
+          "PASSES",
+          "what to run (default: mp-default, or\n"
+          "                               that of the "
+          "bundle)",
+          {}},
+         {"--seed", "N", "of the first inputs (default 0)", {}},
+         {"--trials", "N", "inputs, of seeds in a row (default 3)", {}},
+         {"--dynamic-size", "N", "what a dynamic size is (default 3)", {}},
+         {"--format",
+          "text|json",
+          "what to print (default text)",
+          {"text", "json"}},
+         numerics,
+         target,
+         model}},
+       runMeasure}};
   return list;
 }
 
@@ -57,7 +96,10 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "commands (mpopt COMMAND --help has their options):\n"
         "  explain INPUT          conversions before and after, and why\n"
         "  diff A B               where two graphs differ in precision\n"
-        "  check BEFORE AFTER     prove the recorded rewrites\n";
+        "  check BEFORE AFTER     prove the recorded rewrites\n"
+        "  budget write|check FILE GRAPH...\n"
+        "                         keep figures, fail when they get worse\n"
+        "  measure GRAPH          how far the passes move the results\n";
   for (const PythonCommand &command : pythonCommands())
     os << llvm::formatv("  {0,-22} {1}\n", command.name, command.summary);
   os << "\n"
