@@ -8,7 +8,17 @@ from typing import Any
 
 from torch import fx
 
-from . import _torch, composites, exporter, half_weights, importer, log, native, origins
+from . import (
+    _torch,
+    composites,
+    exporter,
+    half_weights,
+    importer,
+    log,
+    native,
+    origins,
+    rewrite_log,
+)
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of
 from .options import NUMERICS, Options, resolve
@@ -125,6 +135,7 @@ def reset() -> None:
     """Forget counts and times. `torch._dynamo.reset()` calls it."""
     log.counters.clear()
     log.seconds.clear()
+    rewrite_log.reset()
 
 
 mpopt.reset = reset  # type: ignore[attr-defined]
