@@ -2,6 +2,7 @@
 
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/Elementwise.h"
+#include "dialect/IR/Pins.h"
 #include "passes/Passes.h"
 #include "passes/Promotion.h"
 
@@ -76,6 +77,9 @@ private:
                        frameworkOperands(op), frameworkArgs(op, callee),
                        /*effects=*/false);
     aten->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    // The framework's bias comes first.
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && matmul.getBias())
+      renumberPinnedOperands(aten, {1, 2, 0});
     op->replaceAllUsesWith(aten);
     op->erase();
   }
@@ -90,6 +94,7 @@ private:
                                    op.getOrigin());
     for (CastOp cast : {narrowing, widening})
       cast->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    narrowing->removeDiscardableAttr(MPDialect::kPinAttrName);
     op.replaceAllUsesWith(widening.getOutput());
     op.erase();
   }

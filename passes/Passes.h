@@ -15,6 +15,13 @@ enum class Numerics {
   Precise, ///< may drop roundings that autocast inserted
 };
 
+/// The half format that a graph is, or will be, computed in.
+enum class Half {
+  Auto, ///< f16 if the graph holds any, else bf16
+  BF16,
+  F16,
+};
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"

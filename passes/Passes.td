@@ -41,6 +41,39 @@ def Raise : Pass<"mp-raise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def PinTypes : Pass<"mp-pin", "::mlir::func::FuncOp"> {
+  let summary = "Say which values must stay in f32, and why";
+  let description = [{
+    Adds `mp.pin` to operations whose results or operands a half format would
+    damage, and changes nothing else. Evidence is a union: operators that are
+    sensitive by themselves (`PinRules.def`); patterns, such as a variance by
+    hand, an epsilon that a half flushes, positions that reach a cosine, a router
+    and what else decides an index, fillers of masks, logarithms of
+    probabilities, moving averages, complex numbers; intervals that follow from
+    the graph's constants; sums of more terms than a half counts; and ranges that
+    `mpopt.calibrate` measured. f16 fails on range and bf16 on resolution, so
+    that rules differ. Each pin names its rule, the value and a number, and is a
+    remark. `passes/docs/Pins.md` lists the rules.
+
+    It runs after `mp-raise`. Where a graph rounds integers that the half format
+    does not hold, it warns.
+
+    Example: test/Passes/Examples/pin.mlir
+  }];
+  let options = [
+    Option<"half", "half", "::mlir::mp::Half", "::mlir::mp::Half::Auto",
+      "half format that rules guard against",
+      [{::llvm::cl::values(
+        clEnumValN(::mlir::mp::Half::Auto, "auto",
+                   "f16 if the graph holds any, else bf16"),
+        clEnumValN(::mlir::mp::Half::BF16, "bf16", "resolution of 8 bits"),
+        clEnumValN(::mlir::mp::Half::F16, "f16", "range up to 65504")
+      )}]>,
+    Option<"rangesFile", "ranges", "std::string", "",
+      "file of mpopt.calibrate">];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 def Lower : Pass<"mp-lower", "::mlir::func::FuncOp"> {
   let summary = "Turn raised ops back into framework operators";
   let description = [{

@@ -1,6 +1,7 @@
 //===- Raise.cpp - mp-raise -----------------------------------------------===//
 
 #include "dialect/IR/MPOps.h"
+#include "dialect/IR/Pins.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -85,6 +86,9 @@ private:
     if (!raisedOp)
       return;
     raisedOp->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    // The framework's bias comes first, ours last.
+    if (auto matmul = dyn_cast<MatmulOp>(raisedOp); matmul && matmul.getBias())
+      renumberPinnedOperands(raisedOp, {2, 0, 1});
     op->replaceAllUsesWith(raisedOp);
     op->erase();
   }

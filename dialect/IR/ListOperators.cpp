@@ -119,6 +119,7 @@ static SmallVector<Value> expandForeach(AtenOp op, const ForeachRow &row,
     auto single = AtenOp::create(builder, loc, result.getType(), row.single,
                                  element.operands, args, /*effects=*/false);
     single->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    single->removeDiscardableAttr(MPDialect::kPinAttrName);
     results.push_back(single->getResult(0));
   }
   return results;
@@ -170,6 +171,7 @@ Value Unscaling::create(StringRef callee, Type type, ValueRange operands,
   auto made = AtenOp::create(builder, loc, type, callee, operands, dict,
                              /*effects=*/false);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  made->removeDiscardableAttr(MPDialect::kPinAttrName);
   return made->getResult(0);
 }
 
@@ -179,6 +181,7 @@ Value Unscaling::cast(Value value, Type element) {
   auto made =
       CastOp::create(builder, loc, value, element, CastOrigin::decomposition);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  made->removeDiscardableAttr(MPDialect::kPinAttrName);
   return made;
 }
 

@@ -203,3 +203,21 @@ bool mlir::mp::addPin(BlockArgument arg, PinAttr pin) {
     func.setArgAttr(arg.getArgNumber(), MPDialect::kPinAttrName, pins);
   return pins != nullptr;
 }
+
+void mlir::mp::renumberPinnedOperands(Operation *op,
+                                      ArrayRef<int64_t> newIndex) {
+  SmallVector<Attribute> pins;
+  for (PinAttr pin : pinsOf(op)) {
+    SmallVector<int64_t> indices(pin.getIndices());
+    if (pin.getWhere() == PinWhere::operands)
+      for (int64_t &index : indices)
+        index = newIndex[index];
+    llvm::sort(indices);
+    pins.push_back(PinAttr::get(op->getContext(), pin.getFormat(),
+                                pin.getWhere(), indices, pin.getRule(),
+                                pin.getReason()));
+  }
+  if (!pins.empty())
+    op->setDiscardableAttr(MPDialect::kPinAttrName,
+                           ArrayAttr::get(op->getContext(), pins));
+}

@@ -40,6 +40,9 @@ bool isPinnedWide(OpOperand &operand);
 /// True if some operand of `op` is pinned to f32.
 bool hasPinnedOperands(Operation *op);
 
+/// Makes pins of operand i pins of operand `newIndex[i]`.
+void renumberPinnedOperands(Operation *op, ArrayRef<int64_t> newIndex);
+
 } // namespace mlir::mp
 
 #endif // MP_DIALECT_IR_PINS_H

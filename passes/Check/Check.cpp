@@ -48,12 +48,14 @@ LogicalResult FunctionCheck::checkCovered(func::FuncOp func) {
   return success();
 }
 
-/// Attributes of the arguments. That one is a loss scale says nothing new.
+/// Attributes of the arguments. That one is a loss scale, or is pinned, says
+/// nothing new.
 static SmallVector<DictionaryAttr> argumentAttrs(func::FuncOp func) {
   SmallVector<DictionaryAttr> all;
   for (unsigned i = 0, end = func.getNumArguments(); i != end; ++i) {
     NamedAttrList attrs(func.getArgAttrDict(i));
     attrs.erase(MPDialect::kLossScaleAttrName);
+    attrs.erase(MPDialect::kPinAttrName);
     all.push_back(attrs.getDictionary(func.getContext()));
   }
   return all;

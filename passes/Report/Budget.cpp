@@ -1,9 +1,6 @@
 //===- Budget.cpp - figures of a graph's precision ------------------------===//
 
 #include "passes/Report/Budget.h"
-#include "dialect/Graph/Graph.h"
-#include "dialect/IR/Pins.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <set>
@@ -43,21 +40,6 @@ private:
 };
 } // namespace
 
-static void addPins(ArrayRef<PinAttr> pins, StringRef region, Adder &adder) {
-  for (PinAttr pin : pins)
-    adder.add(region, "pins." + quotedKey(pin.getRule().getValue()), 1);
-}
-
-static void countPins(ModuleOp module, Adder &adder) {
-  module.walk([&](Operation *op) {
-    addPins(pinsOf(op), modulePathOf(op->getLoc()), adder);
-  });
-  module.walk([&](func::FuncOp func) {
-    for (BlockArgument argument : func.getArguments())
-      addPins(pinsOf(argument), "", adder);
-  });
-}
-
 GraphFigures mlir::mp::figuresOf(const CastReport &report, ModuleOp after) {
   GraphFigures figures;
   if (!report.numerics.empty())
@@ -71,6 +53,8 @@ GraphFigures mlir::mp::figuresOf(const CastReport &report, ModuleOp after) {
     adder.add(region.path, "cast_bytes", tally.bytes);
     adder.add(region.path, "dynamic_casts", tally.dynamic);
     adder.add(region.path, "rewrites", region.applied.size());
+    for (const PinEntry &pin : region.pins)
+      adder.add(region.path, "pins." + quotedKey(pin.rule), 1);
     for (const CastEntry &cast : region.left)
       adder.add(region.path, "kinds." + quotedKey(cast.conversion()), 1);
   }
@@ -78,7 +62,6 @@ GraphFigures mlir::mp::figuresOf(const CastReport &report, ModuleOp after) {
     adder.add(saved.region, "saved_bytes", saved.bytes.value_or(0));
     adder.add(saved.region, "dynamic_saves", !saved.bytes);
   }
-  countPins(after, adder);
   return figures;
 }
 

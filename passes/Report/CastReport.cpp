@@ -85,7 +85,7 @@ static std::string shapeOf(RankedTensorType type) {
   return text;
 }
 
-std::string mlir::mp::sourceOf(Location loc) {
+std::string mlir::mp::sourceText(Location loc) {
   auto place = loc->findInstanceOf<FileLineColLoc>();
   if (!place)
     return {};
@@ -109,7 +109,7 @@ static CastEntry entryOf(CastOp cast) {
   entry.role = roleOf(cast);
   entry.isBackward = isBackward(cast);
   entry.node = stemOf(loc);
-  entry.source = sourceOf(loc);
+  entry.source = sourceText(loc);
   if (std::optional<int64_t> elements = staticNumElements(type))
     entry.bytes =
         *elements * (elementBytes(cast.getFrom()) + elementBytes(cast.getTo()));
@@ -238,6 +238,11 @@ public:
     region(rewrite.region).applied.push_back(rewrite);
   }
 
+  void add(PinEntry pin) {
+    ++report.pins[pin.rule];
+    region(pin.region).pins.push_back(std::move(pin));
+  }
+
   RegionReport &region(const std::string &path) {
     auto [it, isNew] = indices.try_emplace(path, report.regions.size());
     if (isNew) {
@@ -278,5 +283,7 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
                        : reason->second;
     builder.region(entry.region).left.push_back(std::move(entry));
   });
+  for (PinEntry &pin : collectPins(after))
+    builder.add(std::move(pin));
   return report;
 }

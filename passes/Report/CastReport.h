@@ -65,11 +65,24 @@ struct RewriteEntry {
   bool isApplied = false;
 };
 
+/// One pin of an operation or an argument (dialect/IR/Pins.h).
+struct PinEntry {
+  std::string region, format, where, rule, reason;
+  std::string op; ///< "aten.exp.default", or the argument's name
+  bool isBackward = false;
+  int64_t node = -1;
+  std::string source; ///< "file.py:12", may be empty
+  /// What storing the pinned results in f32 and not in a half takes; unknown
+  /// with a dynamic shape, 0 of operands.
+  std::optional<int64_t> bytes;
+};
+
 struct RegionReport {
   std::string path;
   Change total;
   std::vector<RewriteEntry> applied;
   std::vector<CastEntry> left;
+  std::vector<PinEntry> pins;
 };
 
 inline constexpr std::array<CastRole, 4> kCastRoles = {
@@ -86,6 +99,7 @@ struct CastReport {
   std::map<std::string, Change> conversions; ///< "f32 -> bf16"
   std::vector<RegionReport> regions;         ///< in graph order
   std::map<std::string, int64_t> rules;      ///< applied rewrites by rule
+  std::map<std::string, int64_t> pins;       ///< of the graph after, by rule
   std::map<std::string, int64_t> unknownOps; ///< callees without a table row
   int64_t operations = 0;                    ///< of the graph before
   /// Conversions that autocast makes inside operators of a graph which was not
@@ -102,6 +116,9 @@ std::vector<CastEntry> collectCasts(ModuleOp module);
 /// The entries of `mp.rewrites` of all functions.
 std::vector<RewriteEntry> collectRewrites(ModuleOp module);
 
+/// Every pin of `module`, those of arguments first.
+std::vector<PinEntry> collectPins(ModuleOp module);
+
 /// Compares a graph before the passes with the one after. In both, all
 /// conversions must be mp.cast (mp-normalize).
 CastReport makeReport(ModuleOp before, ModuleOp after);
@@ -109,11 +126,11 @@ CastReport makeReport(ModuleOp before, ModuleOp after);
 /// Size of an element in memory.
 int64_t elementBytes(Type type);
 
-/// "model.py:12" of a location, or empty.
-std::string sourceOf(Location loc);
-
 /// "12 B", "3.4 KiB", "1.2 MiB".
 std::string formatBytes(int64_t bytes);
+
+/// "model.py:12" of a location; empty if it has no file.
+std::string sourceText(Location loc);
 
 /// The path for people: "(model)" for the model itself.
 std::string regionLabel(llvm::StringRef path);

@@ -43,6 +43,8 @@ static std::string storyOf(const RegionReport &region,
   std::map<std::string, int64_t> rules;
   for (const RewriteEntry &rewrite : region.applied)
     ++rules[rewrite.rule];
+  for (const PinEntry &pin : region.pins)
+    ++rules["pin " + pin.rule + pin.where];
   for (const auto &[rule, count] : rules) {
     key += rule;
     number(count);
@@ -123,6 +125,22 @@ std::vector<LeftGroup> mlir::mp::groupLeft(const RegionGroup &group) {
       left[it->second].shapes.insert(cast.shape);
     }
   return left;
+}
+
+std::vector<PinGroup> mlir::mp::groupPins(const RegionGroup &group) {
+  std::vector<PinGroup> pins;
+  std::map<std::string, size_t> indices;
+  for (const RegionReport *region : group.regions)
+    for (const PinEntry &pin : region->pins) {
+      std::string key = pin.format + pin.where + pin.rule;
+      auto [it, isNew] = indices.try_emplace(key, pins.size());
+      if (isNew)
+        pins.push_back({&pin});
+      PinGroup &same = pins[it->second];
+      ++same.count;
+      same.bytes += pin.bytes.value_or(0);
+    }
+  return pins;
 }
 
 std::string mlir::mp::shapesText(const LeftGroup &group) {

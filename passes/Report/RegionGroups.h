@@ -34,13 +34,21 @@ struct LeftGroup {
   std::set<std::string> shapes;
 };
 
+/// Pins of one rule on one part.
+struct PinGroup {
+  const PinEntry *first = nullptr;
+  int64_t count = 0;
+  int64_t bytes = 0; ///< of those with a static shape
+};
+
 /// The one shape of a group, or how many it has.
 std::string shapesText(const LeftGroup &group);
 
-/// Groups regions that have a conversion or a rewrite, in graph order.
+/// Groups regions that have a conversion, a rewrite or a pin, in graph order.
 std::vector<RegionGroup> groupRegions(const CastReport &report);
 std::vector<RuleGroup> groupRules(const RegionGroup &group);
 std::vector<LeftGroup> groupLeft(const RegionGroup &group);
+std::vector<PinGroup> groupPins(const RegionGroup &group);
 
 } // namespace mlir::mp
 

@@ -67,6 +67,7 @@ private:
   void group(const RegionGroup &group);
   void rules(const RegionGroup &group);
   void left(const RegionGroup &group);
+  void pins(const RegionGroup &group);
   void notes(const CastReport &report);
 
   llvm::raw_ostream &os;
@@ -207,6 +208,29 @@ void Page::left(const RegionGroup &group) {
   os << "</tbody></table></div>\n";
 }
 
+void Page::pins(const RegionGroup &group) {
+  std::vector<PinGroup> list = groupPins(group);
+  if (list.empty())
+    return;
+  os << "<div class=\"scroll\"><table><caption>What is "
+        "pinned</caption><thead><tr>"
+        "<th scope=\"col\">rule</th><th scope=\"col\">what</th><th "
+        "scope=\"col\" class=\"n\">times</th><th scope=\"col\" "
+        "class=\"n\">bytes more than in half</th><th scope=\"col\">why"
+        "</th></tr></thead><tbody>\n";
+  for (const PinGroup &entry : list) {
+    const PinEntry &pin = *entry.first;
+    os << "<tr><th scope=\"row\"><code>" << escaped(pin.rule)
+       << "</code></th><td>" << escaped(pin.format + " " + pin.where)
+       << "</td><td class=\"n\">" << entry.count << "</td><td class=\"n\">"
+       << formatBytes(entry.bytes) << "</td><td>" << escaped(pin.reason);
+    if (!pin.source.empty())
+      os << " <code>" << escaped(pin.source) << "</code>";
+    os << "</td></tr>\n";
+  }
+  os << "</tbody></table></div>\n";
+}
+
 void Page::group(const RegionGroup &group) {
   os << "<details><summary><code>" << escaped(group.label) << "</code><span>";
   if (group.regions.size() > 1)
@@ -216,6 +240,7 @@ void Page::group(const RegionGroup &group) {
      << bytesText(group.total.after) << "</span></summary>\n";
   rules(group);
   left(group);
+  pins(group);
   os << "</details>\n";
 }
 

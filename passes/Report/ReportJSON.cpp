@@ -19,6 +19,7 @@ private:
   void region(const RegionReport &region);
   void rewrite(const RewriteEntry &rewrite);
   void cast(const CastEntry &cast);
+  void pin(const PinEntry &pin);
   template <typename Rows, typename Name>
   void changes(StringRef key, const Rows &rows, Name name) {
     json.attributeObject(key, [&] {
@@ -85,6 +86,21 @@ void Writer::cast(const CastEntry &cast) {
   });
 }
 
+void Writer::pin(const PinEntry &pin) {
+  json.object([&] {
+    text("format", pin.format);
+    text("where", pin.where);
+    text("rule", pin.rule);
+    text("reason", pin.reason);
+    text("op", pin.op);
+    json.attribute("bytes",
+                   pin.bytes ? json::Value(*pin.bytes) : json::Value(nullptr));
+    text("phase", pin.isBackward ? "backward" : "forward");
+    json.attribute("node", pin.node);
+    text("source", pin.source);
+  });
+}
+
 void Writer::region(const RegionReport &region) {
   json.object([&] {
     text("path", region.path);
@@ -96,6 +112,10 @@ void Writer::region(const RegionReport &region) {
     json.attributeArray("left", [&] {
       for (const CastEntry &entry : region.left)
         cast(entry);
+    });
+    json.attributeArray("pins", [&] {
+      for (const PinEntry &entry : region.pins)
+        pin(entry);
     });
   });
 }
@@ -117,6 +137,7 @@ void Writer::write(const CastReport &report) {
     changes("origins", report.origins, same);
     changes("conversions", report.conversions, same);
     counts("rules", report.rules);
+    counts("pins", report.pins);
     counts("unknown_operators", report.unknownOps);
     tally("implicit", report.implicit);
     tally("half_weights", report.halfWeights);

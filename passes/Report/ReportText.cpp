@@ -74,6 +74,22 @@ static void printTotals(const CastReport &report, llvm::raw_ostream &os) {
           [](const std::string &s) { return s; });
 }
 
+/// "  3 x pinned fp32 result, softmax, 1.5 MiB: why".
+static void printPins(const RegionGroup &group, llvm::raw_ostream &os) {
+  for (const PinGroup &pins : groupPins(group)) {
+    const PinEntry &first = *pins.first;
+    std::string bytes = pins.bytes ? ", " + formatBytes(pins.bytes) : "";
+    std::string head =
+        llvm::formatv("  {0,4} x pinned {1} {2}, {3}{4}: ", pins.count,
+                      first.format, first.where, first.rule, bytes);
+    os << head;
+    std::string tail = first.reason;
+    if (!first.source.empty())
+      tail += " [" + first.source + "]";
+    printWrapped(os, tail, head.size(), 11);
+  }
+}
+
 static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
   size_t times = group.regions.size();
   os << '\n' << group.label;
@@ -100,6 +116,7 @@ static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
       tail += " [" + cast.source + "]";
     printWrapped(os, tail, head.size(), 11);
   }
+  printPins(group, os);
 }
 
 static void printNotes(const CastReport &report, llvm::raw_ostream &os) {

@@ -37,7 +37,7 @@ static SavedValue describe(Value value) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   saved.type = StringRef(text).drop_front(strlen("tensor<")).drop_back().str();
-  saved.source = sourceOf(op->getLoc());
+  saved.source = sourceText(op->getLoc());
   if (std::optional<int64_t> elements = staticNumElements(type))
     saved.bytes = *elements * elementBytes(type.getElementType());
   return saved;

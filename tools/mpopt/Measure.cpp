@@ -104,7 +104,7 @@ static void noteSources(ModuleOp module,
                         std::map<int64_t, std::string> &sources) {
   module.walk([&](Operation *op) {
     if (int64_t node = stemOf(op->getLoc()); node >= 0)
-      sources.try_emplace(node, sourceOf(op->getLoc()));
+      sources.try_emplace(node, sourceText(op->getLoc()));
   });
 }
 
