@@ -131,6 +131,28 @@ def PlaceStores : Pass<"mp-place-stores", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def ApplyPolicy : Pass<"mp-apply-policy", "::mlir::func::FuncOp"> {
+  let summary = "Pin what the user's policy names";
+  let description = [{
+    Reads a policy (`passes/docs/Policy.md`) and sets `#mp.pin` attributes with
+    the rule id "policy" on the operations and arguments that its rules select,
+    with the rule's `why` and its place in the file as the reason. Of several
+    rules the last one decides, about results and operands apart. Operations in
+    groups that the policy does not enable keep their types. Kinds that it gives
+    to operators without a row go into the function's `mp.op_rows`. A rule that
+    matches nothing is a warning and a record, with the nearest name in the
+    graph. Nothing else changes.
+
+    The policy is the option `file`, or else the function's `mp.policy`, which
+    the pass sets; without either it does nothing.
+
+    Example: test/Passes/Examples/apply-policy.mlir
+  }];
+  let options = [Option<"file", "file", "std::string", "",
+    "the policy; by default what the function carries">];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 def ReportCasts : Pass<"mp-report-casts", "::mlir::func::FuncOp"> {
   let summary = "Record why each remaining conversion stays";
   let description = [{

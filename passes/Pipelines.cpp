@@ -14,6 +14,8 @@ defaultPasses(const PipelineOptions &options) {
   passes.push_back(createNormalize());
   // Before conversions move: afterwards they could hide a pattern.
   passes.push_back(createRaise());
+  // Before the first decision about precision.
+  passes.push_back(createApplyPolicy());
   passes.push_back(createEliminateCasts({options.numerics}));
   // Last but one: the graph goes back to the framework.
   passes.push_back(createLower());

@@ -19,9 +19,10 @@ bool mlir::mp::isImplicit(CastOp cast) {
   return cast->hasAttr(MPDialect::kImplicitAttrName);
 }
 
+/// A user's operator need not promote, whatever its kind.
 static bool promotes(AtenOp op) {
   OpKind kind = op.getOpKind();
-  return !op.getEffects() && op->getNumResults() == 1 &&
+  return lookupOpRow(op.getCallee()) && !op.getEffects() && op->getNumResults() == 1 &&
          op->getNumOperands() > 1 &&
          (kind == OpKind::Pointwise || kind == OpKind::Monotone) &&
          dimensionedFloat(op->getResult(0));

@@ -71,6 +71,10 @@ void RewriteLog::miss(Rule rule, Operation *op, const Twine &why) {
     record(rule, op, why, /*isApplied=*/false);
 }
 
+void RewriteLog::note(Rule rule, const Twine &why) {
+  record(rule, func, why, /*isApplied=*/false);
+}
+
 void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
                         bool isApplied) {
   std::string text = why.str();

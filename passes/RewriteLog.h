@@ -40,6 +40,9 @@ public:
   /// Records once that `rule` could not be applied to `op`, and why.
   void miss(Rule rule, Operation *op, const llvm::Twine &why);
 
+  /// Records something about the function as a whole that did not come about.
+  void note(Rule rule, const llvm::Twine &why);
+
   /// Forgets what was missed so far: rewrites have changed the graph since.
   void forgetMisses();
 

@@ -51,6 +51,12 @@ def MP_Dialect : Dialect {
         "mp.loss_scale";
     /// Array attribute of an op or an argument: why a type is pinned (Pins.h).
     static constexpr ::llvm::StringLiteral kPinAttrName = "mp.pin";
+    /// Dictionary attribute of a function: file, text and sha256 of the policy
+    /// that mp-apply-policy reads.
+    static constexpr ::llvm::StringLiteral kPolicyAttrName = "mp.policy";
+    /// Dictionary attribute of a function: kinds of operators that the table
+    /// has no row for (UserOps.h).
+    static constexpr ::llvm::StringLiteral kOpRowsAttrName = "mp.op_rows";
     /// Integer attribute of a function: apply only so many rewrites.
     static constexpr ::llvm::StringLiteral kRewriteLimitAttrName =
         "mp.rewrite_limit";

@@ -1,6 +1,7 @@
 //===- MPOps.cpp - builders, assembly and interface methods ---------------===//
 
 #include "dialect/IR/MPOps.h"
+#include "dialect/IR/UserOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -111,8 +112,9 @@ bool RoundOp::observesRounding(unsigned) { return false; }
 //===----------------------------------------------------------------------===//
 
 OpKind AtenOp::getOpKind() {
-  const OpRow *row = lookupOpRow(getCallee());
-  return row ? row->kind : OpKind::Unknown;
+  if (const OpRow *row = lookupOpRow(getCallee()))
+    return row->kind;
+  return userOpKind(*this);
 }
 
 void AtenOp::getEffects(

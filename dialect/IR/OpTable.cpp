@@ -4,6 +4,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <vector>
+
 using namespace mlir::mp;
 
 static const OpRow kRows[] = {
@@ -88,4 +90,21 @@ llvm::StringRef mlir::mp::stringifyOpKind(OpKind kind) {
     return "effect";
   }
   llvm_unreachable("all kinds are named");
+}
+
+llvm::ArrayRef<OpKind> mlir::mp::allOpKinds() {
+  static const std::vector<OpKind> kinds = [] {
+    std::vector<OpKind> all;
+    for (int i = 0; i <= static_cast<int>(OpKind::Effect); ++i)
+      all.push_back(static_cast<OpKind>(i));
+    return all;
+  }();
+  return kinds;
+}
+
+std::optional<OpKind> mlir::mp::symbolizeOpKind(llvm::StringRef name) {
+  for (OpKind kind : allOpKinds())
+    if (stringifyOpKind(kind) == name)
+      return kind;
+  return std::nullopt;
 }

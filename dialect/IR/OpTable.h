@@ -8,7 +8,10 @@
 #ifndef MP_DIALECT_IR_OPTABLE_H
 #define MP_DIALECT_IR_OPTABLE_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+
+#include <optional>
 
 namespace mlir::mp {
 
@@ -50,6 +53,12 @@ const OpRow *lookupOpRow(llvm::StringRef callee);
 
 /// The lower-case name of a kind, as reports print it.
 llvm::StringRef stringifyOpKind(OpKind kind);
+
+/// The kind of that name; none if there is none.
+std::optional<OpKind> symbolizeOpKind(llvm::StringRef name);
+
+/// Every kind, `Unknown` first.
+llvm::ArrayRef<OpKind> allOpKinds();
 
 /// "aten.mm" of "aten.mm.default".
 llvm::StringRef stripOverload(llvm::StringRef callee);

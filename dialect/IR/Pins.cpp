@@ -1,6 +1,7 @@
 //===- Pins.cpp - what keeps a value in its type --------------------------===//
 
 #include "dialect/IR/Pins.h"
+#include "dialect/IR/UserOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -69,6 +70,8 @@ verifyIndices(PinAttr pin, unsigned results, unsigned operands,
 
 LogicalResult MPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attr) {
+  if (attr.getName() == kOpRowsAttrName)
+    return verifyOpRows(op, attr.getValue());
   if (attr.getName() != kPinAttrName)
     return success();
   auto emitError = [&] { return op->emitOpError(); };

@@ -4,6 +4,8 @@
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/OpTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Policy/FunctionPolicy.h"
+#include "passes/RewriteLog.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -267,12 +269,18 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
   for (const CastEntry &cast : collectCasts(before))
     builder.add(cast, &Change::before);
 
+  after.walk([&](func::FuncOp func) {
+    if (report.policy.empty())
+      report.policy = policyLabel(func);
+  });
   std::map<int64_t, std::string> reasons;
   for (const RewriteEntry &rewrite : collectRewrites(after)) {
     if (rewrite.isApplied)
       builder.add(rewrite);
     else if (rewrite.op == CastOp::getOperationName())
       reasons.try_emplace(rewrite.node, rewrite.why);
+    else if (rewrite.rule == ruleName(Rule::UnmatchedPolicyRule))
+      report.policyNotes.push_back(rewrite.why);
   }
   forEachCast(after, [&](CastOp cast) {
     CastEntry entry = entryOf(cast);

@@ -93,6 +93,8 @@ struct CastReport {
   std::string input;    ///< name of the file
   std::string numerics; ///< contract, empty when unknown
   std::string target;
+  std::string policy; ///< name and digest of the user's, or empty
+  std::vector<std::string> policyNotes; ///< its rules that match nothing
   Change total, forward, backward;
   std::map<CastRole, Change> roles;
   std::map<std::string, Change> origins;

@@ -101,6 +101,8 @@ void Page::head(const CastReport &report) {
     os << ", target " << escaped(report.target);
   if (!report.numerics.empty())
     os << ", numerics " << escaped(report.numerics);
+  if (!report.policy.empty())
+    os << ", policy " << escaped(report.policy);
   os << "</p>\n";
 }
 
@@ -246,7 +248,7 @@ void Page::group(const RegionGroup &group) {
 
 void Page::notes(const CastReport &report) {
   if (!report.implicit.casts && !report.halfWeights.casts &&
-      report.unknownOps.empty())
+      report.unknownOps.empty() && report.policyNotes.empty())
     return;
   os << "<h2>Notes</h2>\n";
   if (report.halfWeights.casts)
@@ -259,6 +261,8 @@ void Page::notes(const CastReport &report) {
        << ") inside operators of this graph, where no pass sees them; save "
           "<code>ep.run_decompositions({})</code> to have them as "
           "operations.</p>\n";
+  for (const std::string &note : report.policyNotes)
+    os << "<p>Policy " << escaped(note) << ".</p>\n";
   if (report.unknownOps.empty())
     return;
   os << "<p>Operators without a rule, left as they are:</p>\n<ul>\n";

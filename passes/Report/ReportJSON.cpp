@@ -127,6 +127,11 @@ void Writer::write(const CastReport &report) {
     text("input", report.input);
     text("numerics", report.numerics);
     text("target", report.target);
+    text("policy", report.policy);
+    json.attributeArray("policy_notes", [&] {
+      for (const std::string &note : report.policyNotes)
+        json.value(json::fixUTF8(note));
+    });
     json.attribute("operations", report.operations);
     change("total", report.total);
     json.attributeObject("phases", [&] {

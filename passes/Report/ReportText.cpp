@@ -135,6 +135,10 @@ static void printNotes(const CastReport &report, llvm::raw_ostream &os) {
                      "operations",
                  0, 6);
   }
+  for (const std::string &note : report.policyNotes) {
+    os << '\n';
+    printWrapped(os, "note: policy " + note, 0, 6);
+  }
   if (!report.unknownOps.empty()) {
     std::string names;
     for (const auto &[name, count] : report.unknownOps)
@@ -152,6 +156,8 @@ void mlir::mp::printText(const CastReport &report, llvm::raw_ostream &os) {
     os << ", target " << report.target;
   if (!report.numerics.empty())
     os << ", numerics " << report.numerics;
+  if (!report.policy.empty())
+    os << "\n  policy " << report.policy;
   os << "\n\n";
   if (!report.total.before.casts && !report.total.after.casts)
     os << "  no conversions\n";

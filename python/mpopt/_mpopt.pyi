@@ -50,6 +50,10 @@ class Module:
 def pipeline_passes(pipeline: str) -> list[str]:
     """The passes of a pipeline, each as text that `Module.run` takes. Raises ValueError."""
 
+def read_policy(text: str, name: str) -> dict[str, Any]:
+    """`level`, `epsilon` (None where it says nothing) and `sha256` of a policy. Raises
+    ValueError that begins with `name`, line and column."""
+
 def op_kind(callee: str) -> str:
     """The kind of "aten.mm.default" in the operator table, "unknown" without a row."""
 

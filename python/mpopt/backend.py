@@ -20,7 +20,7 @@ from . import (
     rewrite_log,
 )
 from .errors import MpoptError, OptionError, did_you_mean
-from .joint_pass import JointPass, device_of
+from .joint_pass import JointPass, device_of, policy_attribute
 from .options import NUMERICS, Options, resolve
 from .post_pass import PostPass
 
@@ -157,12 +157,15 @@ def rewrite(gm: fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -
         placeholder.meta.setdefault("val", example)
     imported = importer.import_graph(result.graph)
     target = resolved.target if resolved.target != "auto" else device_of(result.graph)
+    attributes = f'mp.target = "{target}"'
+    if resolved.policy is not None:
+        attributes += ", " + policy_attribute(resolved.policy)
     module = native.module_type().from_graph(
         imported.inputs,
         imported.nodes,
         imported.outputs,
         sources=imported.sources,
-        attributes=f'{{mp.target = "{target}"}}',
+        attributes="{" + attributes + "}",
     )
     if resolved.pass_pipeline():
         module.run(resolved.pass_pipeline())

@@ -33,10 +33,12 @@ from . import (
     native,
     rewrite_log,
 )
+from .attributes import quoted
 from .dump import Bundle
 from .errors import StageError, UnsupportedError
 from .options import Options
 from .origins import Capture
+from .policy import Policy
 
 if TYPE_CHECKING:
     from ._mpopt import Module
@@ -155,6 +157,8 @@ class _Run:
         limit = self.options.bisect_limit
         if limit is not None:
             text += f", mp.rewrite_limit = {rewrite_log.left(limit)}"
+        if self.options.policy is not None:
+            text += ", " + policy_attribute(self.options.policy)
         return "{" + text + "}"
 
     def _run_passes(self, module: Module) -> None:
@@ -173,6 +177,9 @@ class _Run:
     def _record(self, rewrites: list[dict[str, Any]], imported: importer.Imported) -> None:
         applied = _applied(rewrites)
         log.counters["rewrites"] += len(applied)
+        for entry in rewrites:
+            if entry.get("rule") == "unmatched-policy-rule":
+                _warn_of_rule(entry["why"])
         logger = log.get_logger("passes")
         logger.info("%d nodes, %d rewrites", len(imported.nodes), len(applied))
         logger.debug("seconds so far by stage: %s", dict(log.seconds))
@@ -345,6 +352,23 @@ def _source_text(imported: importer.Imported, node: int) -> str:
     index = imported.nodes[node][5]
     _, file, line = imported.sources[index] if index >= 0 else ("", "", 0)
     return f"{file}:{line}" if file else ""
+
+
+def policy_attribute(policy: Policy) -> str:
+    """The policy as the attribute of a function that `mp-apply-policy` reads."""
+    entries = {"file": policy.name, "sha256": policy.sha256, "text": policy.text}
+    return "mp.policy = {" + ", ".join(f"{k} = {quoted(v)}" for k, v in entries.items()) + "}"
+
+
+def _warn_of_rule(why: str) -> None:
+    """A rule of the policy matches nothing: count it, and say so once."""
+    log.counters["policy_rules_unmatched"] += 1
+    if why not in _warned_rules:
+        _warned_rules.add(why)
+        log.warn(f"mpopt: policy {why}")
+
+
+_warned_rules: set[str] = set()
 
 
 def _pass_name(step: str) -> str:

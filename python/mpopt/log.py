@@ -16,7 +16,8 @@ AREAS = ("backend", "capture", "passes", "fallback", "dump", "options")
 
 counters: Counter[str] = Counter()
 """Counts since import or `reset()`: "graphs", "rewrites", "fallbacks",
-"fallbacks.<stage>", "stock_graphs", "expanded", "embedding_sums" and "loss_scale_faults"."""
+"fallbacks.<stage>", "stock_graphs", "expanded", "embedding_sums", "loss_scale_faults" and
+"policy_rules_unmatched"."""
 
 seconds: defaultdict[str, float] = defaultdict(float)
 """Wall time spent in each stage since import or `reset()`: "import", "build", "passes",

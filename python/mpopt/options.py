@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from . import policy as policies
 from .errors import OptionError, did_you_mean
 
 PLACE_STORES = "mp-place-stores"
@@ -22,6 +23,7 @@ PLACE_STORES = "mp-place-stores"
 PASSES = (
     "mp-normalize",
     "mp-raise",
+    "mp-apply-policy",
     "mp-eliminate-casts",
     "mp-lower",
     "mp-report-casts",
@@ -61,6 +63,9 @@ class Options:
     """Compile as if the backend were "inductor"."""
     half_weights: bool = True
     """Take the half copies that an optimizer of `mpopt.optim` writes in place of weights."""
+    policy: policies.Policy | None = None
+    """The user's policy; given as a path, or as a dictionary of the same form. Its `level` is
+    the default of `numerics`."""
     inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
 
@@ -76,12 +81,14 @@ class Options:
     def digest(self) -> str:
         """A text that differs whenever an option that decides about code differs."""
         fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
+        fields["policy"] = self.policy and self.policy.sha256  # whatever its file is called
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as JSON values; options of Inductor that JSON lacks as text."""
         result = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         result["disable_passes"] = list(self.disable_passes)
+        result["policy"] = self.policy and self.policy.as_dict()
         result["inductor"] = {k: _json_value(v) for k, v in sorted(self.inductor.items())}
         return result
 
@@ -104,7 +111,16 @@ def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
         values.update(_checked(_read_file(path), path))
     values.update(_from_environment(os.environ))
     values.update(_checked({**(given or {}), **more}, "options"))
-    return Options(**values)
+    return Options(**_defaults_of(values.get("policy"), values), **values)
+
+
+def _defaults_of(policy: policies.Policy | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a policy says about options that are not given."""
+    if policy is None:
+        return {}
+    said = {"numerics": policy.level, "epsilon": policy.epsilon}
+    missing = {k: v for k, v in said.items() if v is not None and k not in values}
+    return _checked(missing, policy.name)
 
 
 def is_strict() -> bool:
@@ -189,12 +205,23 @@ def _convert(key: str, value: Any, source: str) -> Any:
                 hint = did_you_mean(name, PASSES)
                 raise OptionError(f"{source}: {key} has the unknown pass {name!r}{hint}")
         return tuple(value)
+    if key == "policy":
+        return _policy(value, source)
     if key == "inductor":
         return dict(_require(isinstance(value, Mapping), value, key, "a dictionary", source))
     if key in _PATHS:
         path = _require(isinstance(value, str | os.PathLike), value, key, "a path", source)
         return os.fspath(path)
     return _require(value is None or isinstance(value, str), value, key, "a text", source)
+
+
+def _policy(value: Any, source: str) -> policies.Policy | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, policies.Policy):
+        return value
+    good = isinstance(value, str | os.PathLike | Mapping)
+    return policies.load(_require(good, value, "policy", "a path or a dictionary", source))
 
 
 def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:

@@ -8,6 +8,7 @@
 #include "dialect/IR/MPDialect.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "passes/Policy/Policy.h"
 #include "python/src/Bindings.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -157,6 +158,18 @@ private:
   mp::Graph graph;
 };
 
+/// What the backend needs to know of a policy; ValueError says what is wrong.
+py::dict readPolicy(const std::string &text, const std::string &name) {
+  llvm::Expected<mp::Policy> policy = mp::parsePolicy(text, name);
+  if (!policy)
+    throw py::value_error(llvm::toString(policy.takeError()));
+  py::dict result;
+  result["level"] = policy->level;
+  result["epsilon"] = policy->epsilon;
+  result["sha256"] = policy->digest();
+  return result;
+}
+
 } // namespace
 
 void mlir::mp::python::bindCompiler(py::module_ &m) {
@@ -171,6 +184,7 @@ void mlir::mp::python::bindCompiler(py::module_ &m) {
         return *passes;
       },
       py::arg("pipeline"));
+  m.def("read_policy", &readPolicy, py::arg("text"), py::arg("name"));
   py::class_<PyModule>(m, "Module")
       .def_static("parse", &PyModule::parse, py::arg("source"))
       .def_static(

@@ -20,20 +20,6 @@ StringRef Arguments::get(StringRef option, StringRef otherwise) const {
   return it == options.end() ? otherwise : StringRef(it->second);
 }
 
-std::string mlir::mp::suggest(StringRef word, llvm::ArrayRef<StringRef> known) {
-  // A third of the letters may be wrong; beyond that a guess only confuses.
-  unsigned best = word.size() / 3 + 1;
-  StringRef nearest;
-  for (StringRef candidate : known) {
-    unsigned distance = word.edit_distance(candidate);
-    if (distance <= best && (nearest.empty() || distance < best)) {
-      best = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
-}
-
 std::string mlir::mp::usageOf(const CommandSpec &command) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -69,10 +55,12 @@ static const OptionSpec *findOption(const CommandSpec &command,
 }
 
 static bool hasRightCount(const CommandSpec &command, size_t count) {
+  // Inputs in brackets, the last ones, may be left out.
+  size_t needed = llvm::count_if(
+      command.inputs, [](StringRef input) { return !input.starts_with("["); });
   bool takesMore =
       !command.inputs.empty() && command.inputs.back().ends_with("...");
-  return takesMore ? count >= command.inputs.size()
-                   : count == command.inputs.size();
+  return count >= needed && (takesMore || count <= command.inputs.size());
 }
 
 Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,

@@ -8,6 +8,7 @@
 #ifndef MP_TOOLS_MPOPT_ARGUMENTS_H
 #define MP_TOOLS_MPOPT_ARGUMENTS_H
 
+#include "dialect/IR/Suggest.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
@@ -28,7 +29,7 @@ struct CommandSpec {
   llvm::StringRef summary;
   /// Names of its positional arguments; "GRAPH..." takes one or more.
   std::vector<llvm::StringRef> inputs;
-  std::vector<OptionSpec> options;     ///< each takes a value
+  std::vector<OptionSpec> options; ///< each takes a value
 };
 
 struct Arguments {
@@ -42,10 +43,6 @@ struct Arguments {
 
 llvm::Expected<Arguments> parseArguments(const CommandSpec &command,
                                          llvm::ArrayRef<llvm::StringRef> words);
-
-/// "; did you mean 'explain'?" for the nearest of `known`, or "".
-std::string suggest(llvm::StringRef word,
-                    llvm::ArrayRef<llvm::StringRef> known);
 
 /// Usage, inputs and options of a command.
 std::string usageOf(const CommandSpec &command);

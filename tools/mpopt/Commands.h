@@ -26,6 +26,7 @@ int runExplain(const Arguments &arguments);
 int runDiff(const Arguments &arguments);
 int runCheck(const Arguments &arguments);
 int runMeasure(const Arguments &arguments);
+int runPolicy(const Arguments &arguments);
 
 /// The mlir-opt-like driver: parses `argv` itself.
 int runDriver(int argc, char **argv);

@@ -14,10 +14,17 @@ struct GraphPair {
 };
 
 /// The graph at `input` before and after. A bundle holds what the backend did;
-/// of anything else, the passes run now. Reads the options --model, --target
-/// and --numerics. Conversions are mp.cast on both sides.
+/// of anything else, the passes run now. Reads the options --model, --target,
+/// --policy and --numerics. Conversions are mp.cast on both sides.
 llvm::Expected<GraphPair> loadPair(Session &session, llvm::StringRef input,
                                    const Arguments &arguments);
+
+/// --numerics, else the level of --policy, else the default.
+llvm::Expected<std::string> contractNow(const Arguments &arguments);
+
+/// Makes every function carry the policy of --policy, and the kinds of
+/// operators of whatever policy it carries then.
+llvm::Error setPolicies(ModuleOp module, const Arguments &arguments);
 
 } // namespace mlir::mp
 

@@ -30,6 +30,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
+         {"--policy", "FILE", "the user's policy (a TOML file)", {}},
          target,
          model}},
        runExplain},
@@ -57,6 +58,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           "check: growth that does not count, such as 0.02",
           {}},
          numerics,
+         policy,
          target,
          model}},
        runBudget},
@@ -81,9 +83,18 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           "what to print (default text)",
           {"text", "json"}},
          numerics,
+         policy,
          target,
          model}},
-       runMeasure}};
+       runMeasure},
+      {{"policy",
+        "init INPUT: write a commented policy with the modules, groups and "
+        "unknown\noperators of a graph. check POLICY [INPUT]: read a policy; "
+        "with a graph, show\nwhat each rule matches and decides (1 if one "
+        "matches nothing).",
+        {"init|check", "INPUT|POLICY", "[INPUT]"},
+        {{"-o", "FILE", "where init writes (default stdout)", {}}, model}},
+       runPolicy}};
   return list;
 }
 
@@ -99,7 +110,9 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "  check BEFORE AFTER     prove the recorded rewrites\n"
         "  budget write|check FILE GRAPH...\n"
         "                         keep figures, fail when they get worse\n"
-        "  measure GRAPH          how far the passes move the results\n";
+        "  measure GRAPH          how far the passes move the results\n"
+        "  policy init|check ...  start a precision policy, see what it "
+        "selects\n";
   for (const PythonCommand &command : pythonCommands())
     os << llvm::formatv("  {0,-22} {1}\n", command.name, command.summary);
   os << "\n"

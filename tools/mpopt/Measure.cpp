@@ -16,7 +16,7 @@
 #include "passes/Pipelines.h"
 #include "passes/Report/CastReport.h"
 #include "tools/mpopt/Commands.h"
-#include "tools/mpopt/Session.h"
+#include "tools/mpopt/GraphPair.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -95,8 +95,10 @@ static Expected<std::string> pipelineOf(const Arguments &arguments) {
     if (*own)
       return **own;
   }
-  return ("mp-default{numerics=" + arguments.get("--numerics", "precise") + "}")
-      .str();
+  Expected<std::string> contract = contractNow(arguments);
+  if (!contract)
+    return contract.takeError();
+  return "mp-default{numerics=" + *contract + "}";
 }
 
 /// The line of the model for each node that is there now.
@@ -204,6 +206,8 @@ static Expected<Measurement> measure(const Arguments &arguments) {
                       Builder(session.context())
                           .getStringAttr(arguments.get("--target", "")));
 
+  if (Error error = setPolicies(**before, arguments))
+    return std::move(error);
   OwningOpRef<ModuleOp> after((*before)->clone());
   Expected<func::FuncOp> second = onlyFunction(*after, input);
   if (!second)
