@@ -46,6 +46,8 @@ GraphFigures mlir::mp::figuresOf(const CastReport &report, ModuleOp after) {
     figures.settings["numerics"] = report.numerics;
   if (!report.target.empty())
     figures.settings["target"] = report.target;
+  if (!report.policy.empty())
+    figures.settings["policy"] = report.policy;
   Adder adder(figures);
   for (const RegionReport &region : report.regions) {
     const Tally &tally = region.total.after;

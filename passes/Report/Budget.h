@@ -38,7 +38,7 @@ inline constexpr int64_t kBudgetSchema = 1;
 using Figures = std::map<std::string, int64_t>;
 
 struct GraphFigures {
-  std::map<std::string, std::string> settings; ///< "numerics", "target"
+  std::map<std::string, std::string> settings; ///< "numerics", "target", ...
   Figures total;
   std::map<std::string, Figures> regions; ///< by regionPattern
 };

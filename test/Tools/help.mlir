@@ -1,6 +1,6 @@
 // The help fits a screen: 80 columns, fewer than 40 lines.
 // RUN: mpopt --help | FileCheck %s
-// RUN: mpopt --help | count 32
+// RUN: mpopt --help | count 33
 // RUN: mpopt explain --help | FileCheck %s --check-prefix=EXPLAIN
 
 // CHECK-NOT: {{^.{81,}.*}}

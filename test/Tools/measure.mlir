@@ -1,9 +1,10 @@
 // How far the passes move the results, by the reference interpreter.
-// RUN: mpopt measure %s --numerics=strict | FileCheck %s --check-prefix=STRICT
-// RUN: mpopt measure %s | FileCheck %s --check-prefix=PRECISE
-// RUN: mpopt measure %s --limit=1 --format=json | FileCheck %s --check-prefix=ONE
-// RUN: mpopt measure %s --limit=0 --format=json | FileCheck %s --check-prefix=NONE
+// RUN: mpopt measure %s --pipeline='func.func(mp-normalize,mp-eliminate-casts{numerics=strict})' | FileCheck %s --check-prefix=STRICT
+// RUN: mpopt measure %s --pipeline='func.func(mp-normalize,mp-eliminate-casts{numerics=precise})' | FileCheck %s --check-prefix=PRECISE
+// RUN: mpopt measure %s --pipeline='func.func(mp-normalize,mp-eliminate-casts{numerics=precise})' --limit=1 --format=json | FileCheck %s --check-prefix=ONE
+// RUN: mpopt measure %s --pipeline='func.func(mp-normalize,mp-eliminate-casts{numerics=precise})' --limit=0 --format=json | FileCheck %s --check-prefix=NONE
 // RUN: mpopt measure %s --pipeline='func.func(mp-normalize)' | FileCheck %s --check-prefix=NOTHING
+// RUN: mpopt measure %s --numerics=strict --limit=0 | FileCheck %s --check-prefix=NOTHING
 // RUN: not mpopt measure %s --trials=0 2>&1 | FileCheck %s --check-prefix=TRIALS
 // RUN: not mpopt measure %s --limit=-1 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not mpopt measure %s --pipeline=mp-nothing 2>&1 | FileCheck %s --check-prefix=PIPELINE

@@ -61,6 +61,7 @@ def test_texts_of_the_environment(monkeypatch):
         ({"disable_passes": ["mp-rase"]}, "unknown pass 'mp-rase'; did you mean 'mp-raise'"),
         ({"inductor": 3}, "inductor must be a dictionary"),
         ({"dump": 3}, "dump must be a path"),
+        ({"rewrite_log": 3}, "rewrite_log must be a path"),
         ({"pipeline": 3}, "pipeline must be a text"),
     ],
 )
@@ -114,6 +115,7 @@ def test_digest_covers_what_decides_about_code():
     ]
     assert len({o.digest() for o in [base, *changed]}) == len(changed) + 1
     assert Options(dump="somewhere").digest() == base.digest()
+    assert Options(rewrite_log="somewhere").digest() == base.digest()
 
 
 def test_logs():

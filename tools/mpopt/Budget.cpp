@@ -204,6 +204,17 @@ static void printReasons(const FigureChange &change, const Evidence &evidence,
 // check
 //===----------------------------------------------------------------------===//
 
+static void printPolicy(StringRef name, const GraphFigures &file,
+                        const GraphFigures &now, llvm::raw_ostream &os) {
+  auto policyIn = [](const GraphFigures &graph) -> std::string {
+    auto it = graph.settings.find("policy");
+    return it == graph.settings.end() ? "none" : it->second;
+  };
+  if (policyIn(file) != policyIn(now))
+    os << "note: " << name << ": policy " << policyIn(file) << " -> "
+       << policyIn(now) << '\n';
+}
+
 static void printVersions(const Budget &file, const Budget &now,
                           llvm::raw_ostream &os) {
   for (const auto &[name, version] : now.versions) {
@@ -213,10 +224,13 @@ static void printVersions(const Budget &file, const Budget &now,
   }
 }
 
-/// Figures under another contract or target say nothing about each other.
+/// Figures under another contract or target say nothing about each other. An
+/// edit of the policy is what a budget is there to judge.
 static Error checkSettings(StringRef name, const GraphFigures &file,
                            const GraphFigures &now) {
   for (const auto &[key, text] : file.settings) {
+    if (key == "policy")
+      continue;
     auto it = now.settings.find(key);
     StringRef current = it == now.settings.end() ? "" : StringRef(it->second);
     if (current != text)
@@ -296,6 +310,8 @@ static int compare(const Budget &file, const Measured &measured,
     std::vector<FigureChange> changes =
         compareFigures(name, old, now->second, tolerance);
     printChanges(changes, measured.evidence.at(name), os);
+    if (!changes.empty())
+      printPolicy(name, old, now->second, os);
     for (const FigureChange &change : changes) {
       worse += change.verdict == FigureVerdict::Worse;
       better += change.verdict == FigureVerdict::Better;

@@ -14,6 +14,8 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
                                    "strict|precise",
                                    "contract of the passes (default precise)",
                                    {"strict", "precise"}};
+  static const OptionSpec policy{
+      "--policy", "FILE", "the user's policy (a TOML file)", {}};
   static const OptionSpec target{
       "--target",
       "cpu|cuda",
@@ -30,7 +32,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
-         {"--policy", "FILE", "the user's policy (a TOML file)", {}},
+         policy,
          target,
          model}},
        runExplain},
