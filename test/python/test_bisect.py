@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 from pathlib import Path
 
 import mpopt
 import pytest
+from eager_code import step
+from models import Transformer, words
 from mpopt import rewrite_log
 from mpopt.bisect.checks import ExitStatus, Metric, Predicate, Run
 from mpopt.bisect.search import Verdict
@@ -117,7 +120,7 @@ def test_a_number_that_does_not_repeat_is_noise():
     numbers = iter(range(100))
     finding, lines = bisect(Fake(lambda n: float(next(numbers))))
     assert finding.status == "noise" and "fix the seeds" in finding.text
-    assert len(lines) == 2
+    assert len(lines) == 3
 
 
 def test_a_limit_that_the_script_sets_itself_is_an_error():
@@ -390,6 +393,15 @@ def test_graph_against_f64(graph, capsys):
 def test_graph_under_strict(graph, capsys):
     assert main(["bisect", graph, "--numerics=strict", "--rtol=0"]) == DIFFERENT
     assert "good with all" in capsys.readouterr().out
+
+
+def test_bundle(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("MPOPT_TOOL", find_tool())
+    step(Transformer, words(), dump=str(tmp_path))
+    assert (
+        main(["bisect", "--numerics=strict", "--rtol=0", str(tmp_path / "000_joint")]) == DIFFERENT
+    )
+    assert re.match(r"good with all \d+ rewrites: distance 0,", capsys.readouterr().out)
 
 
 def test_graph_that_cannot_be_evaluated(graph, capsys):

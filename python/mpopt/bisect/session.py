@@ -71,11 +71,6 @@ class Bisection:
             return self._nothing("unusable", f"without rewrites: {first.text}")
         if first.verdict is Verdict.BAD:
             return self._nothing("bad without rewrites", self._blame_of_zero())
-        if isinstance(self.check, Metric) and self.confirm:
-            again = self._run(0)
-            if again.verdict is not Verdict.GOOD:
-                text = f"two runs without rewrites differ: {again.text}; "
-                return self._nothing("noise", text + "fix the seeds or allow more")
         full = self.subject.run(None)
         last = self._judge(full)
         self.all = full.entries
@@ -85,13 +80,18 @@ class Bisection:
             return self._nothing("unusable", f"with all rewrites: {last.text}")
         if last.verdict is Verdict.GOOD:
             return self._nothing("good", f"good with all {len(self.all)} rewrites: {last.text}")
+        if isinstance(self.check, Metric) and self.confirm:
+            again = self._run(0)
+            if again.verdict is not Verdict.GOOD:
+                text = f"two runs without rewrites differ: {again.text}; "
+                return self._nothing("noise", text + "fix the seeds or allow more")
         return None
 
     def _blame_of_zero(self) -> str:
         text = f"bad without any rewrite: {self.runs[0][1].text}"
         if not isinstance(self.subject, Program):
             return text
-        without = self._judge(self.subject.run_without())
+        without = self._judge(self.subject.run_without(), "without mpopt")
         if without.verdict is Verdict.BAD:
             return f"{text}\nand bad with MPOPT_DISABLE=1: mpopt is not the reason"
         if without.verdict is Verdict.SKIP:
@@ -111,12 +111,13 @@ class Bisection:
         self._compare_lists(run, limit)
         return self._judge(run)
 
-    def _judge(self, run: Run) -> Judgement:
+    def _judge(self, run: Run, name: str = "") -> Judgement:
         judgement = self.check.judge(run, self.reference)
-        self.runs.append((run, judgement))
-        of = f" of {len(self.all)}" if self.all else ""
-        which = "all rewrites" if run.limit is None else f"first {run.limit}{of} rewrites"
-        self.say(f"{which}: {judgement.verdict.value} ({judgement.text})")
+        if not name:
+            self.runs.append((run, judgement))
+            of = f" of {len(self.all)}" if self.all else ""
+            name = "all rewrites" if run.limit is None else f"first {run.limit}{of} rewrites"
+        self.say(f"{name}: {judgement.verdict.value} ({judgement.text})")
         return judgement
 
     def _compare_lists(self, run: Run, limit: int) -> None:
