@@ -199,8 +199,8 @@ static std::vector<Tensor> evaluateFlip(Call &call) {
 
 /// The part of `input` from `start` along `dim`, in the shape `shape`, whose
 /// element number is that of `size` places along `dim`.
-static Tensor partOf(const Tensor &input, Type type, Shape shape, int64_t dim,
-                     int64_t start, int64_t size) {
+static Tensor partOf(const Tensor &input, Type type, const Shape &shape,
+                     int64_t dim, int64_t start, int64_t size) {
   Tensor part(type, shape);
   int64_t stride = 1;
   for (int64_t d = dim + 1; d < input.rank(); ++d)

@@ -34,7 +34,7 @@ NUMERICS = ("strict", "precise")
 TARGETS = ("auto", "cpu", "cuda")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
-_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS"}
+_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS", "MPOPT_TOOL"}
 _NOT_HASHED = {"dump", "rewrite_log"}
 _PATHS = {"dump", "rewrite_log"}
 

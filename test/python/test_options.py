@@ -76,6 +76,11 @@ def test_every_pass_can_be_named():
     assert (*names, PLACE_STORES) == PASSES
 
 
+def test_variables_of_the_tool_are_no_options(monkeypatch):
+    monkeypatch.setenv("MPOPT_TOOL", "mpopt")
+    assert resolve() == Options()
+
+
 def test_bad_environment(monkeypatch):
     monkeypatch.setenv("MPOPT_STRICT", "maybe")
     with pytest.raises(OptionError, match="MPOPT_STRICT: strict must be true or false"):
