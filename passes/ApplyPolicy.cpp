@@ -57,8 +57,7 @@ struct ApplyPolicy : mp::impl::ApplyPolicyBase<ApplyPolicy> {
       return success();
     llvm::Expected<Policy> policy = loadPolicy(file);
     if (!policy)
-      return emitError(UnknownLoc::get(context),
-                       toString(policy.takeError()));
+      return emitError(UnknownLoc::get(context), toString(policy.takeError()));
     policyOfFile = std::make_shared<const Policy>(std::move(*policy));
     return success();
   }
@@ -107,12 +106,15 @@ void ApplyPolicy::reportUnmatched(const Policy &policy,
                                   ArrayRef<int64_t> matched,
                                   func::FuncOp func) {
   RewriteLog log(func, getArgument());
+  std::optional<Unmatched> unmatched;
   for (auto [rule, count] : llvm::zip(policy.rules, matched)) {
     if (count != 0)
       continue;
+    if (!unmatched)
+      unmatched.emplace(func);
     std::string text = policy.placeOf(rule.position) +
                        ": the rule matches nothing in @" +
-                       func.getName().str() + ": " + whyUnmatched(rule, func);
+                       func.getName().str() + ": " + unmatched->why(rule);
     func.emitWarning(text);
     log.note(Rule::UnmatchedPolicyRule, text);
   }

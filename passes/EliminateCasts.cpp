@@ -48,7 +48,7 @@ private:
     ValueNumbers numbers(getOperation(), &index);
     populateHoistCastPatterns(patterns, log, index);
     populateSinkCastPatterns(patterns, log);
-    if (numerics == Numerics::Precise) {
+    if (numerics != Numerics::Strict) {
       populateDropRoundingPatterns(patterns, log, numbers);
       populateMatmulOperandPatterns(patterns, log);
     }

@@ -6,6 +6,7 @@
 #include "dialect/IR/MPDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/Placement/Freedom.h"
 
 namespace mlir::mp {
 
@@ -13,6 +14,7 @@ namespace mlir::mp {
 enum class Numerics {
   Strict,  ///< bit-identical to the traced graph
   Precise, ///< may drop roundings that autocast inserted
+  Relaxed, ///< may add roundings within an error budget
 };
 
 /// The half format that a graph is, or will be, computed in.

@@ -12,7 +12,9 @@ class MP_NumericsOption<string name = "numerics"> : Option<name, "numerics",
       clEnumValN(::mlir::mp::Numerics::Strict, "strict",
                  "bit-identical to the traced graph"),
       clEnumValN(::mlir::mp::Numerics::Precise, "precise",
-                 "may also drop roundings that autocast inserted")
+                 "may also drop roundings that autocast inserted"),
+      clEnumValN(::mlir::mp::Numerics::Relaxed, "relaxed",
+                 "may also add roundings within an error budget")
     )}]>;
 
 def Normalize : Pass<"mp-normalize", "::mlir::func::FuncOp"> {
@@ -46,7 +48,7 @@ def PinTypes : Pass<"mp-pin", "::mlir::func::FuncOp"> {
   let description = [{
     Adds `mp.pin` to operations whose results or operands a half format would
     damage, and changes nothing else. Evidence is a union: operators that are
-    sensitive by themselves (`PinRules.def`); patterns, such as a variance by
+    sensitive by themselves (`PinOps.def`); patterns, such as a variance by
     hand, an epsilon that a half flushes, positions that reach a cosine, a router
     and what else decides an index, fillers of masks, logarithms of
     probabilities, moving averages, complex numbers; intervals that follow from
@@ -233,6 +235,70 @@ def RemoveLossScale : Pass<"mp-remove-loss-scale", "::mlir::func::FuncOp"> {
     Example: test/Passes/Examples/remove-loss-scale.mlir
   }];
   let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
+def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
+  let summary = "Choose the type of each stored value by a minimum cut";
+  let description = [{
+    Estimates the kernels that a fuser makes of the graph, and decides at once
+    in which type each value between them is stored and read: the assignment of
+    least cost in bytes, which a minimum cut finds exactly. Only hints are left:
+    `mp.read_as` on an operation for operands to be read rounded, `mp.store_as`
+    on a matrix product of halves that stores its f32 accumulator. Run it on the
+    graph after partitioning, where what is saved for backward is known.
+
+    `precise` adds no rounding. `relaxed` may round what forward keeps for
+    backward (`freedom=saved`), what kernels of backward hand on (`gradients`),
+    and what kernels of forward hand on (`stream`), each with those before it,
+    as long as the estimated error of the results grows by `epsilon` at most.
+    Never rounded: arguments, results, what is pinned (`mp.pin`), what a
+    comparison, an index or an integer conversion reads, small tensors.
+
+    Example: test/Passes/Examples/assign-precision.mlir
+  }];
+  let options = [
+    MP_NumericsOption<>,
+    Option<"epsilon", "epsilon", "double", "0.05",
+           "relaxed: growth of the estimated error">,
+    Option<"freedom", "freedom", "::mlir::mp::Freedom",
+           "::mlir::mp::Freedom::Stream", "relaxed: what may be rounded",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::mp::Freedom::None, "none", "nothing"),
+             clEnumValN(::mlir::mp::Freedom::Saved, "saved",
+                        "what forward keeps for backward"),
+             clEnumValN(::mlir::mp::Freedom::Gradients, "gradients",
+                        "also what backward hands on"),
+             clEnumValN(::mlir::mp::Freedom::Stream, "stream",
+                        "also what forward hands on")
+           )}]>,
+    Option<"minElements", "min-elements", "int64_t", "16384",
+           "smaller tensors are left alone">];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
+def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::func::FuncOp"> {
+  let summary = "Do what the hints of mp-assign-precision say";
+  let description = [{
+    A value that some kernel is to read rounded gets one half copy, stored by the
+    kernel that makes the value, and each such reader widens it again. A matrix
+    product with `mp.store_as` gets that result type. Removes the hints. Each
+    rewrite is recorded.
+
+    Example: test/Passes/Examples/apply-precision.mlir
+  }];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
+def ReportTraffic : Pass<"mp-report-traffic", "::mlir::func::FuncOp"> {
+  let summary = "Count the bytes that the kernels of a graph move";
+  let description = [{
+    Leaves the graph alone and sets `mp.traffic`: what generated kernels and
+    library calls read and store, what forward keeps for backward, and what
+    kernels that only convert move, by the same estimate of fusion that
+    mp-assign-precision uses.
+
+    Example: test/Passes/Examples/report-traffic.mlir
+  }];
 }
 
 #endif // MP_PASSES_TD

@@ -7,15 +7,18 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-static std::vector<std::unique_ptr<Pass>>
-defaultPasses(const PipelineOptions &options) {
-  std::vector<std::unique_ptr<Pass>> passes;
+using Passes = std::vector<std::unique_ptr<Pass>>;
+
+static Passes passesOf(const PipelineOptions &options) {
+  Passes passes;
   // First, so that no later pass meets a second spelling of a conversion.
   passes.push_back(createNormalize());
   // Before conversions move: afterwards they could hide a pattern.
   passes.push_back(createRaise());
   // Before the first decision about precision.
   passes.push_back(createApplyPolicy());
+  // On the types as traced, before conversions go; adds to what the user says.
+  passes.push_back(createPinTypes());
   passes.push_back(createEliminateCasts({options.numerics}));
   // Last but one: the graph goes back to the framework.
   passes.push_back(createLower());
@@ -24,12 +27,37 @@ defaultPasses(const PipelineOptions &options) {
   return passes;
 }
 
-void mlir::mp::buildDefaultPipeline(OpPassManager &pm,
-                                    const PipelineOptions &options) {
+static Passes passesOf(const PartitionedOptions &options) {
+  Passes passes;
+  passes.push_back(createNormalize());
+  passes.push_back(createRaise());
+  AssignPrecisionOptions assign;
+  assign.numerics = options.numerics;
+  assign.epsilon = options.epsilon;
+  passes.push_back(createAssignPrecision(assign));
+  passes.push_back(createApplyPrecision());
+  // A wide result meets the widenings of its readers.
+  passes.push_back(createEliminateCasts({Numerics::Precise}));
+  passes.push_back(createLower());
+  return passes;
+}
+
+template <typename Options>
+static void addPasses(OpPassManager &pm, const Options &options) {
   OpPassManager &nested = pm.nest<func::FuncOp>();
-  for (std::unique_ptr<Pass> &pass : defaultPasses(options))
+  for (std::unique_ptr<Pass> &pass : passesOf(options))
     if (!llvm::is_contained(options.disable, pass->getArgument()))
       nested.addPass(std::move(pass));
+}
+
+void mlir::mp::buildDefaultPipeline(OpPassManager &pm,
+                                    const PipelineOptions &options) {
+  addPasses(pm, options);
+}
+
+void mlir::mp::buildPartitionedPipeline(OpPassManager &pm,
+                                        const PartitionedOptions &options) {
+  addPasses(pm, options);
 }
 
 /// Everything about the update that a traced step shows, and leaves it raised.
@@ -43,11 +71,14 @@ static void buildUpdatePipeline(OpPassManager &pm) {
   nested.addPass(createFuseScaledUpdate());
 }
 
-/// The name in `disable` that no pass has, and the nearest that one has.
+/// The name in `disable` that no pass has, and the nearest that one has. A pass
+/// of another pipeline counts: one option of the backend is for all of them.
 static std::optional<std::pair<StringRef, StringRef>>
-findUnknownName(const PipelineOptions &options) {
-  auto passes = defaultPasses(options);
-  for (const std::string &name : options.disable) {
+findUnknownName(ArrayRef<std::string> disable) {
+  Passes passes = passesOf(PipelineOptions());
+  for (std::unique_ptr<Pass> &pass : passesOf(PartitionedOptions()))
+    passes.push_back(std::move(pass));
+  for (const std::string &name : disable) {
     auto distance = [&](const std::unique_ptr<Pass> &pass) {
       return StringRef(name).edit_distance(pass->getArgument());
     };
@@ -61,26 +92,35 @@ findUnknownName(const PipelineOptions &options) {
   return std::nullopt;
 }
 
-// For mp-default, PassPipelineRegistration has no way to refuse an option.
-void mlir::mp::registerPipelines() {
+/// PassPipelineRegistration has no way to refuse an option.
+template <typename Options>
+static void registerWithDisable(StringRef name, StringRef description) {
   registerPassPipeline(
-      "mp-default", "Clean conversions under a numerics contract",
-      [](OpPassManager &pm, StringRef text,
-         function_ref<LogicalResult(const Twine &)> emitError)
+      name, description,
+      [name](OpPassManager &pm, StringRef text,
+             function_ref<LogicalResult(const Twine &)> emitError)
           -> LogicalResult {
-        PipelineOptions options;
+        Options options;
         if (failed(options.parseFromString(text)))
           return failure();
-        if (auto unknown = findUnknownName(options))
-          return emitError("mp-default has no pass '" + unknown->first +
+        if (auto unknown = findUnknownName(options.disable))
+          return emitError(name + " has no pass '" + unknown->first +
                            "' to disable; did you mean '" + unknown->second +
                            "'?");
-        buildDefaultPipeline(pm, options);
+        addPasses(pm, options);
         return success();
       },
       [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
-        visit(PipelineOptions());
+        visit(Options());
       });
+}
+
+void mlir::mp::registerPipelines() {
+  registerWithDisable<PipelineOptions>(
+      "mp-default", "Clean conversions under a numerics contract");
+  registerWithDisable<PartitionedOptions>(
+      "mp-partitioned",
+      "Choose the types of what is stored, once the partition is known");
   PassPipelineRegistration<>(
       "mp-update", "Check the loss scale and fuse the update of a traced step",
       buildUpdatePipeline);
@@ -133,7 +173,8 @@ FailureOr<std::string> mlir::mp::contractOf(StringRef pipeline,
     return failure();
   std::string contract = "strict";
   for (StringRef pass : *passes) {
-    if (pass.contains("mp-remove-loss-scale"))
+    if (pass.contains("mp-remove-loss-scale") ||
+        pass.contains("numerics=relaxed"))
       return std::string("relaxed");
     if (pass.contains("numerics=precise"))
       contract = "precise";

@@ -22,10 +22,32 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       *this, "disable", llvm::cl::desc("passes to leave out, by name")};
 };
 
+/// Options of mp-partitioned.
+struct PartitionedOptions : PassPipelineOptions<PartitionedOptions> {
+  Option<Numerics> numerics{
+      *this, "numerics", llvm::cl::desc("contract that rewrites must keep"),
+      llvm::cl::init(Numerics::Precise),
+      llvm::cl::values(
+          clEnumValN(Numerics::Precise, "precise", "adds no rounding"),
+          clEnumValN(Numerics::Relaxed, "relaxed",
+                     "may add roundings within an error budget"))};
+  Option<double> epsilon{
+      *this, "epsilon",
+      llvm::cl::desc("relaxed: growth of the estimated error"),
+      llvm::cl::init(0.05)};
+  ListOption<std::string> disable{
+      *this, "disable", llvm::cl::desc("passes to leave out, by name")};
+};
+
 /// Appends the default pipeline to `pm`, which runs on modules.
 void buildDefaultPipeline(OpPassManager &pm, const PipelineOptions &options);
 
-/// Registers mp-default and mp-update.
+/// Appends the pipeline for a graph whose partition is known: it chooses the
+/// types of what is stored.
+void buildPartitionedPipeline(OpPassManager &pm,
+                              const PartitionedOptions &options);
+
+/// Registers mp-default, mp-partitioned and mp-update.
 void registerPipelines();
 
 /// The passes of a textual pipeline for modules, each as a pipeline of its own,

@@ -22,8 +22,8 @@ bool mlir::mp::isImplicit(CastOp cast) {
 /// A user's operator need not promote, whatever its kind.
 static bool promotes(AtenOp op) {
   OpKind kind = op.getOpKind();
-  return lookupOpRow(op.getCallee()) && !op.getEffects() && op->getNumResults() == 1 &&
-         op->getNumOperands() > 1 &&
+  return lookupOpRow(op.getCallee()) && !op.getEffects() &&
+         op->getNumResults() == 1 && op->getNumOperands() > 1 &&
          (kind == OpKind::Pointwise || kind == OpKind::Monotone) &&
          dimensionedFloat(op->getResult(0));
 }

@@ -51,6 +51,15 @@ def MP_Dialect : Dialect {
         "mp.loss_scale";
     /// Array attribute of an op or an argument: why a type is pinned (Pins.h).
     static constexpr ::llvm::StringLiteral kPinAttrName = "mp.pin";
+    /// Array attribute of an op, a hint: per operand, the half type that it is
+    /// to be read in, or unit.
+    static constexpr ::llvm::StringLiteral kReadAsAttrName = "mp.read_as";
+    /// Type attribute of an op, a hint: the type that its result is to have.
+    static constexpr ::llvm::StringLiteral kStoreAsAttrName = "mp.store_as";
+    /// Dictionary attribute of a function: what mp-assign-precision found.
+    static constexpr ::llvm::StringLiteral kPlacementAttrName = "mp.placement";
+    /// Dictionary attribute of a function: what mp-report-traffic counted.
+    static constexpr ::llvm::StringLiteral kTrafficAttrName = "mp.traffic";
     /// Dictionary attribute of a function: file, text and sha256 of the policy
     /// that mp-apply-policy reads.
     static constexpr ::llvm::StringLiteral kPolicyAttrName = "mp.policy";

@@ -26,7 +26,7 @@ static bool isRandom(Value value) {
 /// True for comparisons of two computed floats. A literal does not move when
 /// the other side is rounded, and a rounding keeps the order.
 static bool comparesComputed(Operation *op) {
-  return pinRoleOf(op) == PinRole::Comparison && op->getNumOperands() == 2 &&
+  return op->getNumOperands() == 2 &&
          llvm::all_of(op->getOperands(), [](Value operand) {
            return isPinnable(operand.getType()) && !constantOf(operand) &&
                   !isRandom(operand);
@@ -116,7 +116,9 @@ private:
 
 void mlir::mp::detectChoices(PinContext &context) {
   ChoiceWalk walk(context);
-  for (Operation &op : context.operations())
-    if (pinRoleOf(&op) == PinRole::Choice || comparesComputed(&op))
-      walk.from(&op);
+  for (Operation *op : context.withRole(PinRole::Choice))
+    walk.from(op);
+  for (Operation *op : context.withRole(PinRole::Comparison))
+    if (comparesComputed(op))
+      walk.from(op);
 }

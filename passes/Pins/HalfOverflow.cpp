@@ -48,7 +48,7 @@ static MatmulOp addedProduct(Operation *op) {
 
 /// A stream plus a projection: both as large as the sum, and computed.
 static bool addsToStream(Operation *op) {
-  return pinRoleOf(op) == PinRole::Add && op->getNumOperands() == 2 &&
+  return op->getNumOperands() == 2 &&
          llvm::all_of(op->getOperands(), [&](Value operand) {
            return staticNumElements(operand.getType()) ==
                       staticNumElements(op->getResult(0).getType()) &&
@@ -57,18 +57,20 @@ static bool addsToStream(Operation *op) {
 }
 
 void mlir::mp::detectResidualStreams(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    if (!addsToStream(&op) || isBackward(&op))
+  if (!guards(PinRule::ResidualStream, context.half))
+    return;
+  for (Operation *op : context.withRole(PinRole::Add)) {
+    if (!addsToStream(op) || isBackward(op))
       continue;
-    MatmulOp product = addedProduct(&op);
-    if (!product || !hasReader(op.getResult(0), normalizes))
+    MatmulOp product = addedProduct(op);
+    if (!product || !hasReader(op->getResult(0), normalizes))
       continue;
     std::string why = depthText(product) +
                       " add up and join the residual stream; beyond " +
                       numberText(context.half.largest) +
                       " the norm behind makes NaN of the row";
     context.pin(product, PinRule::ResidualStream, PinWhere::result, why);
-    context.pin(&op, PinRule::ResidualStream, PinWhere::result, why);
+    context.pin(op, PinRule::ResidualStream, PinWhere::result, why);
   }
 }
 
@@ -136,14 +138,17 @@ static Value scoresOf(Operation *op) {
 }
 
 void mlir::mp::detectAttentionScores(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    Value scores = scoresOf(&op);
-    MatmulOp product = scores ? scoresBehind(scores) : nullptr;
-    if (!product || !isOfActivations(product))
-      continue;
-    context.pin(product, PinRule::AttentionScores, PinWhere::result,
-                depthText(product) + " of queries and keys add up; beyond " +
-                    numberText(context.half.largest) +
-                    " a score is infinite before it is scaled");
-  }
+  if (!guards(PinRule::AttentionScores, context.half))
+    return;
+  for (PinRole role : {PinRole::Probability, PinRole::Exponential})
+    for (Operation *op : context.withRole(role)) {
+      Value scores = scoresOf(op);
+      MatmulOp product = scores ? scoresBehind(scores) : nullptr;
+      if (!product || !isOfActivations(product))
+        continue;
+      context.pin(product, PinRule::AttentionScores, PinWhere::result,
+                  depthText(product) + " of queries and keys add up; beyond " +
+                      numberText(context.half.largest) +
+                      " a score is infinite before it is scaled");
+    }
 }

@@ -79,34 +79,38 @@ struct IslandFinder {
   explicit IslandFinder(PinContext &context) : context(context) {}
 
   void run() {
-    for (Operation &op : context.operations())
-      count(&op);
     for (Operation &op : context.operations()) {
-      if (isMarkedOff(&op))
+      if (auto cast = dyn_cast<CastOp>(op))
+        hasAutocast |= cast.getOrigin() == CastOrigin::autocast;
+      else if (isMarkedOff(&op))
         context.keep(&op, PinRule::AutocastOff,
                      "the model turned autocast off");
-      else if (hasAutocast && isWideProduct(&op))
-        pinProduct(&op);
     }
+    if (!hasAutocast)
+      return;
+    forEachProduct([&](Operation *op) { halfProducts += readsHalves(op); });
+    forEachProduct([&](Operation *op) {
+      if (!isMarkedOff(op) && isWideProduct(op))
+        pinProduct(op);
+    });
   }
 
 private:
-  static bool isWideProduct(Operation *op) {
-    return isExternalKind(kindOf(op)) && readsFloats(op) &&
-           readsOnly(op,
-                     [](Value operand) { return elementOf(operand).isF32(); });
-  }
-  static bool readsFloats(Operation *op) {
-    return llvm::any_of(op->getOperandTypes(), isPinnable);
+  void forEachProduct(function_ref<void(Operation *)> visit) const {
+    for (OpKind kind : {OpKind::Matmul, OpKind::Convolution, OpKind::Attention})
+      for (Operation *op : context.ofKind(kind))
+        if (llvm::any_of(op->getOperandTypes(), isPinnable))
+          visit(op);
   }
 
-  void count(Operation *op) {
-    if (auto cast = dyn_cast<CastOp>(op))
-      hasAutocast |= cast.getOrigin() == CastOrigin::autocast;
-    else if (isExternalKind(kindOf(op)) && readsFloats(op) &&
-             readsOnly(
-                 op, [](Value operand) { return isHalf(elementOf(operand)); }))
-      ++halfProducts;
+  static bool isWideProduct(Operation *op) {
+    return readsOnly(op,
+                     [](Value operand) { return elementOf(operand).isF32(); });
+  }
+
+  static bool readsHalves(Operation *op) {
+    return readsOnly(op,
+                     [](Value operand) { return isHalf(elementOf(operand)); });
   }
 
   void pinProduct(Operation *op) {

@@ -13,8 +13,12 @@ static std::optional<double> lostNumber(Operation *op, const HalfFormat &half) {
     if (std::optional<double> number = numberArg(op, name))
       if (half.overflows(*number))
         return number;
-  if (pinRoleOf(op) != PinRole::Fill)
-    return std::nullopt;
+  return std::nullopt;
+}
+
+/// The same of a constant tensor.
+static std::optional<double> lostConstant(Operation *op,
+                                          const HalfFormat &half) {
   for (Value operand : op->getOperands())
     if (std::optional<double> number = constantOf(operand))
       if (half.overflows(*number))
@@ -22,17 +26,22 @@ static std::optional<double> lostNumber(Operation *op, const HalfFormat &half) {
   return std::nullopt;
 }
 
+static void pinFiller(PinContext &context, Operation *op,
+                      std::optional<double> number) {
+  if (!number)
+    return;
+  StringRef infinity = *number < 0 ? "-inf" : "inf";
+  context.pin(op, PinRule::MaskConstant, PinWhere::result,
+              numberText(*number) + " is " + infinity + " in " +
+                  context.half.name +
+                  "; a row that is masked everywhere becomes NaN");
+}
+
 void mlir::mp::detectMaskConstants(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    if (op.getNumResults() == 0 || !isPinnable(op.getResult(0).getType()))
-      continue;
-    std::optional<double> number = lostNumber(&op, context.half);
-    if (!number)
-      continue;
-    StringRef infinity = *number < 0 ? "-inf" : "inf";
-    context.pin(&op, PinRule::MaskConstant, PinWhere::result,
-                numberText(*number) + " is " + infinity + " in " +
-                    context.half.name +
-                    "; a row that is masked everywhere becomes NaN");
-  }
+  for (Operation &op : context.operations())
+    if (op.getNumResults() != 0 && isPinnable(op.getResult(0).getType()) &&
+        op.hasAttr("args"))
+      pinFiller(context, &op, lostNumber(&op, context.half));
+  for (Operation *op : context.withRole(PinRole::Fill))
+    pinFiller(context, op, lostConstant(op, context.half));
 }

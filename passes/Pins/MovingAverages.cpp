@@ -19,7 +19,7 @@ static std::optional<double> factorOf(Value value) {
 static std::optional<double> shareOfNew(Operation *op) {
   if (pinRoleOf(op) == PinRole::Blend)
     return numberArg(op, "weight");
-  if (pinRoleOf(op) != PinRole::Add || op->getNumOperands() != 2)
+  if (op->getNumOperands() != 2)
     return std::nullopt;
   double alpha = numberArg(op, "alpha").value_or(1);
   std::optional<double> a = factorOf(op->getOperand(0));
@@ -61,7 +61,7 @@ static bool isGated(PinContext &context, Value value, Value &other) {
 /// forget * state + input * candidate, where tanh bounds the candidate: the
 /// cell of an LSTM.
 static void pinCell(PinContext &context, Operation *op) {
-  if (pinRoleOf(op) != PinRole::Add || op->getNumOperands() != 2)
+  if (op->getNumOperands() != 2)
     return;
   Value first, second;
   if (!isGated(context, op->getOperand(0), first) ||
@@ -79,8 +79,10 @@ static void pinCell(PinContext &context, Operation *op) {
 }
 
 void mlir::mp::detectMovingAverages(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    pinAverage(context, &op);
-    pinCell(context, &op);
-  }
+  for (PinRole role : {PinRole::Blend, PinRole::Add})
+    for (Operation *op : context.withRole(role))
+      pinAverage(context, op);
+  if (guards(PinRule::CellState, context.half))
+    for (Operation *op : context.withRole(PinRole::Add))
+      pinCell(context, op);
 }

@@ -19,12 +19,12 @@ static bool isFirstPower(Operation *op) {
 
 static PinWhere whereOf(PinPart part) {
   switch (part) {
-  case PinPart::result:
+  case PinPart::Result:
     return PinWhere::result;
-  case PinPart::operands:
-  case PinPart::vectors:
+  case PinPart::Operands:
+  case PinPart::Vectors:
     return PinWhere::operands;
-  case PinPart::both:
+  case PinPart::Both:
     return PinWhere::both;
   }
   llvm_unreachable("all parts are handled");
@@ -41,7 +41,7 @@ static SmallVector<int64_t> vectorOperands(Operation *op) {
 /// The row's indices that `op` has a float at. PyTorch leaves out what
 /// nobody needs.
 static SmallVector<int64_t> indicesIn(Operation *op, const PinOpRow &row) {
-  if (row.part == PinPart::vectors)
+  if (row.part == PinPart::Vectors)
     return vectorOperands(op);
   SmallVector<int64_t> indices(row.indices.begin(), row.indices.end());
   llvm::erase_if(indices, [&](int64_t i) {
@@ -53,7 +53,7 @@ static SmallVector<int64_t> indicesIn(Operation *op, const PinOpRow &row) {
 
 static void pinRow(PinContext &context, Operation *op, const PinOpRow &row) {
   SmallVector<int64_t> indices = indicesIn(op, row);
-  bool isAboutSome = row.part == PinPart::vectors || !row.indices.empty();
+  bool isAboutSome = row.part == PinPart::Vectors || !row.indices.empty();
   if (isAboutSome && indices.empty())
     return;
   int64_t depth = elementsPerResult(op);

@@ -8,7 +8,12 @@ using namespace mlir::mp;
 
 PinContext::PinContext(func::FuncOp func, const HalfFormat &half,
                        const MeasuredValues *measured)
-    : func(func), half(half), measured(measured), intervals(func) {}
+    : func(func), half(half), measured(measured), intervals(func) {
+  for (Operation &op : operations()) {
+    byRole[static_cast<size_t>(pinRoleOf(&op))].push_back(&op);
+    byKind[static_cast<size_t>(kindOf(&op))].push_back(&op);
+  }
+}
 
 static bool hasPinnable(ValueRange values, ArrayRef<int64_t> indices) {
   if (indices.empty())

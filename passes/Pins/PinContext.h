@@ -12,6 +12,9 @@
 #include "passes/Pins/Intervals.h"
 #include "passes/Pins/PinMatch.h"
 
+#include <array>
+#include <vector>
+
 namespace mlir::mp {
 
 class MeasuredValues;
@@ -35,6 +38,13 @@ public:
 
   /// The operations of the function, without its terminator.
   auto operations() { return func.getBody().front().without_terminator(); }
+  /// Those that play `role`, or are of `kind`, in order.
+  ArrayRef<Operation *> withRole(PinRole role) const {
+    return byRole[static_cast<size_t>(role)];
+  }
+  ArrayRef<Operation *> ofKind(OpKind kind) const {
+    return byKind[static_cast<size_t>(kind)];
+  }
 
   func::FuncOp func;
   const HalfFormat &half;
@@ -42,6 +52,10 @@ public:
   const Intervals intervals;
 
 private:
+  // A detector that looked each operator up would cost as much as all others.
+  std::array<std::vector<Operation *>, kNumPinRoles> byRole;
+  std::array<std::vector<Operation *>, size_t(OpKind::Effect) + 1> byKind;
+
   void add(Operation *op, PinFormat format, PinRule rule, PinWhere where,
            const Twine &why, ArrayRef<int64_t> indices);
 };

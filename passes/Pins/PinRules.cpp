@@ -62,7 +62,7 @@ ArrayRef<PinOpRow> mlir::mp::pinRowsOf(StringRef callee) {
     const PinOpRow rows[] = {
 #define MP_PIN_OP(NAME, RULE, WHERE, AT, ...)                                  \
   {NAME, PinRule::RULE, PinPart::WHERE, AT, {__VA_ARGS__}},
-#include "passes/Pins/PinRules.def"
+#include "passes/Pins/PinOps.def"
     };
     llvm::StringMap<SmallVector<PinOpRow, 1>> map;
     for (const PinOpRow &row : rows)

@@ -41,7 +41,7 @@ llvm::StringRef pinRuleText(PinRule rule);
 bool guards(PinRule rule, const HalfFormat &half);
 
 /// What of an operator a row pins.
-enum class PinPart { result, operands, both, vectors };
+enum class PinPart { Result, Operands, Both, Vectors };
 
 struct PinOpRow {
   llvm::StringRef name;
@@ -82,6 +82,7 @@ enum class PinRole {
   Comparison,  ///< decides a truth value
   LookupGradient,
 };
+inline constexpr size_t kNumPinRoles = size_t(PinRole::LookupGradient) + 1;
 
 PinRole pinRoleOf(Operation *op);
 

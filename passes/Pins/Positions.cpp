@@ -21,12 +21,14 @@ public:
   explicit PositionFinder(PinContext &context) : context(context) {}
 
   void run() {
+    ArrayRef<Operation *> angles = context.withRole(PinRole::Angle);
+    if (angles.empty())
+      return;
     for (Operation &op : context.operations())
       propagate(&op);
-    for (Operation &op : context.operations())
-      if (pinRoleOf(&op) == PinRole::Angle &&
-          sources.contains(op.getOperand(0)))
-        pinFrom(&op);
+    for (Operation *op : angles)
+      if (sources.contains(op->getOperand(0)))
+        pinFrom(op);
   }
 
 private:

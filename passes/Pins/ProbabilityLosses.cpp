@@ -45,10 +45,8 @@ static SmallVector<Operation *> stepsToProbability(Operation *log) {
 }
 
 void mlir::mp::detectProbabilityLosses(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    if (pinRoleOf(&op) != PinRole::Logarithm || op.getNumOperands() == 0)
-      continue;
-    SmallVector<Operation *> steps = stepsToProbability(&op);
+  for (Operation *op : context.withRole(PinRole::Logarithm)) {
+    SmallVector<Operation *> steps = stepsToProbability(op);
     if (steps.empty())
       continue;
     std::string why = "a probability whose logarithm is taken; next to 1 " +
@@ -57,6 +55,6 @@ void mlir::mp::detectProbabilityLosses(PinContext &context) {
     for (Operation *step : steps)
       if (!isTransparent(step))
         context.pin(step, PinRule::ProbabilityLoss, PinWhere::result, why);
-    context.pin(&op, PinRule::ProbabilityLoss, PinWhere::operands, why);
+    context.pin(op, PinRule::ProbabilityLoss, PinWhere::operands, why);
   }
 }

@@ -18,6 +18,7 @@ namespace json = llvm::json;
 
 static constexpr StringLiteral kSchema = "mpopt-ranges";
 static constexpr int64_t kVersion = 1;
+static constexpr StringLiteral kMeasuredAttrName = "mp.measured";
 
 double Range::headroom(FloatType type) const {
   APFloat largest = APFloat::getLargest(type.getFloatSemantics());
@@ -25,6 +26,14 @@ double Range::headroom(FloatType type) const {
   largest.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
                   &losesInfo);
   return std::log2(largest.convertToDouble() / absmax);
+}
+
+double Range::below(int64_t exponent) const {
+  int64_t less = 0;
+  for (auto [e, count] : exponents)
+    if (e < exponent)
+      less += count;
+  return nonzero ? double(less) / double(nonzero) : 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,6 +105,24 @@ static bool readShares(const json::Value &value, Range &range,
          map.map("bfloat16_subnormal", range.belowSubnormalBF16);
 }
 
+/// The keys of the object are numbers.
+static bool readExponents(const json::Object &row, Range &range,
+                          json::Path path) {
+  const json::Object *exponents = row.getObject("exponents");
+  if (!exponents)
+    return true;
+  for (const auto &[key, value] : *exponents) {
+    int64_t exponent = 0;
+    std::optional<int64_t> count = value.getAsInteger();
+    if (StringRef(key).getAsInteger(10, exponent) || !count || *count < 0) {
+      path.field("exponents").report("expected counts by exponent");
+      return false;
+    }
+    range.exponents[exponent] = *count;
+  }
+  return true;
+}
+
 static bool readRow(const json::Value &value, Row &row, json::Path path) {
   Range &range = row.range;
   json::ObjectMapper map(value, path);
@@ -113,7 +140,8 @@ static bool readRow(const json::Value &value, Row &row, json::Path path) {
     path.field("below").report("missing value");
     return false;
   }
-  if (!readShares(*below, range, path.field("below")))
+  if (!readShares(*below, range, path.field("below")) ||
+      !readExponents(*value.getAsObject(), range, path))
     return false;
   StringLiteral contradiction = contradictionIn(row);
   if (contradiction.empty())
@@ -176,6 +204,10 @@ llvm::Expected<Ranges> mlir::mp::parseRanges(StringRef text, StringRef name) {
   json::Path::Root root("file");
   if (!readRows(*file, ranges, root))
     return badFile(name, llvm::toString(root.getError()));
+  if (const json::Object *scale = file->getObject("loss_scale"))
+    ranges.scale = scale->getNumber("scale").value_or(1);
+  if (!(ranges.scale > 0))
+    return badFile(name, "'loss_scale' is not positive");
   std::string canonical = llvm::formatv("{0}", *value).str();
   auto digest = llvm::SHA256::hash(
       llvm::arrayRefFromStringRef<uint8_t>(StringRef(canonical)));
@@ -215,29 +247,70 @@ static bool isCounted(Operation *op) {
   return !frameworkCallee(op).empty() && !isDerived(op);
 }
 
+/// The key that `op` says to have; none if it says none, or nonsense.
+static std::optional<RangeKey> statedKey(Operation *op) {
+  auto parts = op->getAttrOfType<ArrayAttr>(kMeasuredAttrName);
+  if (!parts || parts.size() != 4 || isDerived(op))
+    return std::nullopt;
+  auto module = dyn_cast<StringAttr>(parts[0]);
+  auto callee = dyn_cast<StringAttr>(parts[1]);
+  auto ordinal = dyn_cast<IntegerAttr>(parts[2]);
+  auto phase = dyn_cast<StringAttr>(parts[3]);
+  if (!module || !callee || !ordinal || !phase)
+    return std::nullopt;
+  return RangeKey{module.getValue(), callee.getValue(),
+                  unsigned(ordinal.getInt()), phase.getValue() == "backward"};
+}
+
+namespace {
+/// Gives each operation of a function its key.
+class Keys {
+public:
+  explicit Keys(func::FuncOp function)
+      : areStated(llvm::any_of(function.getOps(), [](Operation &op) {
+          return op.hasAttr(kMeasuredAttrName);
+        })) {}
+
+  /// To be asked once for each operation, in order.
+  std::optional<RangeKey> next(Operation *op) {
+    if (areStated)
+      return statedKey(op);
+    if (!isCounted(op))
+      return std::nullopt;
+    RangeKey key{modulePathOf(op->getLoc()), frameworkCallee(op), 0,
+                 isBackward(op)};
+    key.ordinal = counts[textOf(key)]++;
+    return key;
+  }
+
+private:
+  bool areStated;
+  llvm::StringMap<unsigned> counts;
+};
+} // namespace
+
+static StringRef argText(BlockArgument argument, StringRef name) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto attr =
+      function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), name);
+  return attr ? attr.getValue() : StringRef();
+}
+
 MeasuredValues::MeasuredValues(func::FuncOp function, const Ranges &ranges) {
   if (function.isExternal())
     return;
-  for (BlockArgument argument : function.getArguments()) {
-    auto text = [&](StringRef name) {
-      auto attr =
-          function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), name);
-      return attr ? attr.getValue() : StringRef();
-    };
-    if (const Range *range =
-            ranges.find(text("mp.name"), text("mp.role"), /*ordinal=*/0))
+  for (BlockArgument argument : function.getArguments())
+    if (const Range *range = ranges.find(argText(argument, "mp.name"),
+                                         argText(argument, "mp.role"), 0))
       known[argument] = range;
-  }
-  llvm::StringMap<unsigned> counts;
+  Keys keys(function);
   for (Operation &op : function.getBody().front()) {
-    if (!isCounted(&op))
+    std::optional<RangeKey> key = keys.next(&op);
+    if (!key)
       continue;
-    RangeKey key{modulePathOf(op.getLoc()), frameworkCallee(&op), 0,
-                 isBackward(&op)};
-    key.ordinal = counts[textOf(key)]++;
     for (OpResult result : op.getResults()) {
-      key.result = result.getResultNumber();
-      if (const Range *range = ranges.find(key))
+      key->result = result.getResultNumber();
+      if (const Range *range = ranges.find(*key))
         known[result] = range;
     }
   }

@@ -16,6 +16,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,12 @@ struct Range {
   /// log2 of how much larger the values could be before the float type `type`
   /// overflows, negative if it does; infinity for zeros.
   double headroom(FloatType type) const;
+
+  /// How many nonzero elements lie in [2^e, 2^(e+1)), by e.
+  std::map<int64_t, int64_t> exponents;
+  /// Share of the nonzero elements whose magnitude is below 2^exponent: of
+  /// gradients times a loss scale 2^k, ask for `exponent - k`.
+  double below(int64_t exponent) const;
 };
 
 struct RangeKey {
@@ -60,6 +67,8 @@ public:
   [[nodiscard]] bool insert(const RangeKey &key, Range range);
 
   size_t size() const { return rows.size(); }
+  /// The suggested loss scale for f16, a power of two; 1 without gradients.
+  double lossScale() const { return scale; }
   /// Digest of what the file says, whatever its layout.
   llvm::StringRef digest() const { return contentDigest; }
 
@@ -67,6 +76,7 @@ private:
   friend llvm::Expected<Ranges> parseRanges(llvm::StringRef text,
                                             llvm::StringRef name);
   llvm::StringMap<Range> rows;
+  double scale = 1;
   std::string contentDigest;
 };
 
@@ -76,9 +86,12 @@ llvm::Expected<Ranges> loadRanges(llvm::StringRef path);
 /// The same for the text of a file that errors call `name`.
 llvm::Expected<Ranges> parseRanges(llvm::StringRef text, llvm::StringRef name);
 
-/// The measured values of one function as it was traced. Made before passes add
-/// or drop operations other than conversions and data movement; raised
-/// operations count as what they raise.
+/// The measured values of one function.
+///
+/// An operation says its key in the attribute `mp.measured` (module, operator,
+/// ordinal, phase), so that it has it still where the graph was partitioned or
+/// operators were expanded. If none does, operations are counted: then the
+/// function must be as it was traced, but for conversions and raising.
 class MeasuredValues {
 public:
   MeasuredValues(func::FuncOp function, const Ranges &ranges);

@@ -27,16 +27,16 @@ static void pinDeep(PinContext &context, Operation *op, PinRule rule,
 }
 
 void mlir::mp::detectDeepReductions(PinContext &context) {
-  for (Operation &op : context.operations())
-    if (kindOf(&op) == OpKind::Reduction && op.getNumOperands() != 0)
-      pinDeep(context, &op, PinRule::ReductionDepth, elementsPerResult(&op));
+  for (Operation *op : context.ofKind(OpKind::Reduction))
+    if (op->getNumOperands() != 0)
+      pinDeep(context, op, PinRule::ReductionDepth, elementsPerResult(op));
 }
 
 /// The indices of lookups whose gradients `op` adds up; null if it does
 /// something else. What the graph computed are positions without repetition,
 /// such as the slots of a router; an argument holds tokens.
 static Value lookedUp(Operation *op) {
-  if (pinRoleOf(op) != PinRole::LookupGradient || op->getNumOperands() < 2)
+  if (op->getNumOperands() < 2)
     return {};
   bool adds = kindOf(op) == OpKind::Scatter &&
               (numberArg(op, "accumulate") == 1.0 || op->getNumOperands() == 2);
@@ -49,8 +49,8 @@ static Value lookedUp(Operation *op) {
 }
 
 void mlir::mp::detectEmbeddingGradients(PinContext &context) {
-  for (Operation &op : context.operations())
-    if (Value indices = lookedUp(&op))
-      pinDeep(context, &op, PinRule::EmbeddingGradient,
+  for (Operation *op : context.withRole(PinRole::LookupGradient))
+    if (Value indices = lookedUp(op))
+      pinDeep(context, op, PinRule::EmbeddingGradient,
               staticNumElements(indices.getType()).value_or(0));
 }

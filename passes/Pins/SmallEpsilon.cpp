@@ -25,16 +25,6 @@ static bool failsAtZero(OpOperand &use) {
   }
 }
 
-/// The epsilon that `op` adds or cuts at; none if it does neither.
-static std::optional<double> epsilonOf(Operation *op) {
-  Value operand;
-  if (pinRoleOf(op) == PinRole::Add)
-    return literalOf(op, operand);
-  if (pinRoleOf(op) == PinRole::Clamp)
-    return numberArg(op, "min");
-  return std::nullopt;
-}
-
 /// What the half format does to `epsilon`; empty if nothing.
 static std::string lossOf(double epsilon, bool isAdded,
                           const HalfFormat &half) {
@@ -47,16 +37,20 @@ static std::string lossOf(double epsilon, bool isAdded,
   return {};
 }
 
-void mlir::mp::detectSmallEpsilons(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    std::optional<double> epsilon = epsilonOf(&op);
-    if (!epsilon || *epsilon <= 0)
-      continue;
-    std::string loss =
-        lossOf(*epsilon, pinRoleOf(&op) == PinRole::Add, context.half);
-    if (loss.empty() || !hasReader(op.getResult(0), failsAtZero))
-      continue;
-    context.pin(&op, PinRule::SmallEpsilon, PinWhere::result,
+static void pinEpsilon(PinContext &context, Operation *op,
+                       std::optional<double> epsilon, bool isAdded) {
+  if (!epsilon || *epsilon <= 0)
+    return;
+  std::string loss = lossOf(*epsilon, isAdded, context.half);
+  if (!loss.empty() && hasReader(op->getResult(0), failsAtZero))
+    context.pin(op, PinRule::SmallEpsilon, PinWhere::result,
                 "epsilon " + numberText(*epsilon) + " " + loss);
-  }
+}
+
+void mlir::mp::detectSmallEpsilons(PinContext &context) {
+  Value operand;
+  for (Operation *op : context.withRole(PinRole::Add))
+    pinEpsilon(context, op, literalOf(op, operand), /*isAdded=*/true);
+  for (Operation *op : context.withRole(PinRole::Clamp))
+    pinEpsilon(context, op, numberArg(op, "min"), /*isAdded=*/false);
 }

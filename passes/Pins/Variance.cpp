@@ -75,7 +75,7 @@ static void pinDeviations(PinContext &context, Operation *sum) {
 
 /// mean(x^2) - mean(x)^2, whose leading bits cancel.
 static void pinDifferenceOfMeans(PinContext &context, Operation *op) {
-  if (!hasRole(op, PinRole::Subtract) || op->getNumOperands() != 2)
+  if (op->getNumOperands() != 2)
     return;
   Operation *sum = producerOf(op->getOperand(0));
   Operation *squaredMean = producerOf(op->getOperand(1));
@@ -96,10 +96,11 @@ static void pinDifferenceOfMeans(PinContext &context, Operation *op) {
 }
 
 void mlir::mp::detectVariances(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    pinDeviations(context, &op);
-    pinDifferenceOfMeans(context, &op);
-  }
+  for (PinRole role : {PinRole::Mean, PinRole::Sum})
+    for (Operation *op : context.withRole(role))
+      pinDeviations(context, op);
+  for (Operation *op : context.withRole(PinRole::Subtract))
+    pinDifferenceOfMeans(context, op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,17 +150,21 @@ static SmallVector<Operation *> rootsBehind(Operation *sum) {
   return found;
 }
 
+static void pinRootMeanSquare(PinContext &context, Operation *sum) {
+  Operation *square = summedSquare(sum);
+  if (!square)
+    return;
+  SmallVector<Operation *> parts = rootsBehind(sum);
+  if (parts.empty())
+    return;
+  std::string why = squaresText(context, sum, "elements");
+  parts.append({square, sum});
+  for (Operation *part : parts)
+    context.pin(part, PinRule::RootMeanSquare, PinWhere::result, why);
+}
+
 void mlir::mp::detectRootMeanSquares(PinContext &context) {
-  for (Operation &op : context.operations()) {
-    Operation *square = summedSquare(&op);
-    if (!square)
-      continue;
-    SmallVector<Operation *> parts = rootsBehind(&op);
-    if (parts.empty())
-      continue;
-    std::string why = squaresText(context, &op, "elements");
-    parts.append({square, &op});
-    for (Operation *part : parts)
-      context.pin(part, PinRule::RootMeanSquare, PinWhere::result, why);
-  }
+  for (PinRole role : {PinRole::Mean, PinRole::Sum})
+    for (Operation *op : context.withRole(role))
+      pinRootMeanSquare(context, op);
 }

@@ -55,8 +55,8 @@ SmallVector<PolicyDecision, 2> PolicyDecisions::decide(ArrayRef<unsigned> rules,
 SmallVector<PolicyDecision, 2> PolicyDecisions::of(Operation *op) {
   if (policyName(op).empty())
     return {};
-  bool isKept = groups && !followsOperand(op) &&
-                !policy.isEnabled(groups->of(op));
+  bool isKept =
+      groups && !followsOperand(op) && !policy.isEnabled(groups->of(op));
   return decide(matcher.rulesFor(op), isKept, hasFloatResult(op),
                 hasFloatOperand(op));
 }
@@ -68,20 +68,27 @@ SmallVector<PolicyDecision, 1> PolicyDecisions::of(BlockArgument arg) {
                                                /*hasOperand=*/false));
 }
 
-PinAttr PolicyDecisions::pinOf(const PolicyDecision &decision,
-                               Operation *op) const {
+PinAttr PolicyDecisions::makePin(const PolicyDecision &decision,
+                                 Group group) const {
   if (decision.rule < 0)
-    return PinAttr::get(context, decision.format, decision.where,
-                        kPolicyPinRule,
-                        "group '" + stringifyGroup(groups->of(op)) +
-                            "' is not enabled (" +
-                            policy.placeOf(policy.enabledPosition) + ")");
+    return PinAttr::get(
+        context, decision.format, decision.where, kPolicyPinRule,
+        "group '" + stringifyGroup(group) + "' is not enabled (" +
+            policy.placeOf(policy.enabledPosition) + ")");
   const PolicyRule &rule = policy.rules[decision.rule];
   std::string place = policy.placeOf(rule.position);
-  std::string reason = rule.why.empty()
-                           ? place + " asks for " +
-                                 stringifyPinFormat(rule.precision).str()
-                           : rule.why + " (" + place + ")";
+  std::string reason =
+      rule.why.empty()
+          ? place + " asks for " + stringifyPinFormat(rule.precision).str()
+          : rule.why + " (" + place + ")";
   return PinAttr::get(context, decision.format, decision.where, kPolicyPinRule,
                       reason);
+}
+
+PinAttr PolicyDecisions::pinOf(const PolicyDecision &decision, Operation *op) {
+  Group group = decision.rule < 0 ? groups->of(op) : Group::Other;
+  PinAttr &pin = pins[{decision.rule, decision.where, group}];
+  if (!pin)
+    pin = makePin(decision, group);
+  return pin;
 }

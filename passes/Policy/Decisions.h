@@ -7,6 +7,9 @@
 #include "passes/Policy/Groups.h"
 #include "passes/Policy/Matcher.h"
 
+#include <map>
+#include <tuple>
+
 namespace mlir::mp {
 
 /// The rule id of the pins that a policy sets.
@@ -30,7 +33,7 @@ public:
   SmallVector<PolicyDecision, 1> of(BlockArgument arg);
 
   /// The pin of a decision; `op` is null for an argument.
-  PinAttr pinOf(const PolicyDecision &decision, Operation *op) const;
+  PinAttr pinOf(const PolicyDecision &decision, Operation *op);
 
   /// How many operations and arguments each rule matched, and of how many it
   /// decides something.
@@ -41,10 +44,14 @@ private:
   SmallVector<PolicyDecision, 2> decide(ArrayRef<unsigned> rules, bool isKept,
                                         bool hasResult, bool hasOperand);
 
+  PinAttr makePin(const PolicyDecision &decision, Group group) const;
+
   const Policy &policy;
   MLIRContext *context;
   PolicyMatcher matcher;
   std::optional<GroupMap> groups; ///< only if some group is not enabled
+  /// By rule, part and group: an operation alone has no pin of its own.
+  std::map<std::tuple<int, PinWhere, Group>, PinAttr> pins;
   std::vector<int64_t> matchCounts, decisionCounts;
 };
 

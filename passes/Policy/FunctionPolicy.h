@@ -1,8 +1,8 @@
 //===- FunctionPolicy.h - a policy as attributes of a function -*- C++ -*-===//
 //
-// `mp.policy = {file = "policy.toml", sha256 = "...", text = "..."}` carries the
-// policy from the backend to the passes and into bundles, so that what a bundle
-// says can be repeated without the file.
+// `mp.policy = {file = "policy.toml", sha256 = "...", text = "..."}` carries
+// the policy from the backend to the passes and into bundles, so that what a
+// bundle says can be repeated without the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@ void setPolicy(func::FuncOp func, const Policy &policy);
 /// Gives `func` the kinds of the policy's operators, and no others.
 void setOpRows(func::FuncOp func, const Policy &policy);
 
-/// "policy.toml (sha256 0123456789ab)" of the policy that `func` carries, or "".
+/// "policy.toml (sha256 0123456789ab)" of the policy that `func` carries, or
+/// "".
 std::string policyLabel(func::FuncOp func);
 
 } // namespace mlir::mp

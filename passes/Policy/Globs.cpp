@@ -30,7 +30,7 @@ Expected<ModuleGlob> ModuleGlob::create(StringRef text) {
   result.pattern = std::make_shared<const std::string>(text);
   for (StringRef segment : segmentsOf(*result.pattern)) {
     if (segment == "**") {
-      result.segments.push_back(std::nullopt);
+      result.segments.emplace_back();
       continue;
     }
     if (segment.contains("**"))
@@ -39,7 +39,7 @@ Expected<ModuleGlob> ModuleGlob::create(StringRef text) {
     Expected<GlobPattern> glob = GlobPattern::create(segment);
     if (!glob)
       return glob.takeError();
-    result.segments.push_back(std::move(*glob));
+    result.segments.emplace_back(std::move(*glob));
   }
   return result;
 }

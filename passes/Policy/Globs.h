@@ -13,8 +13,8 @@
 namespace mlir::mp {
 
 /// A pattern over a module path, segment by segment: "layers.*.mlp", "**.attn".
-/// `*` stands for letters of one segment, `?` for one letter, `[0-3]` for one of
-/// several; a segment `**` stands for any number of segments, also none.
+/// `*` stands for letters of one segment, `?` for one letter, `[0-3]` for one
+/// of several; a segment `**` stands for any number of segments, also none.
 class ModuleGlob {
 public:
   static llvm::Expected<ModuleGlob> create(llvm::StringRef pattern);

@@ -29,6 +29,17 @@ static const std::vector<SegmentRow> &segmentRows() {
   return *rows;
 }
 
+static const std::vector<SegmentRow> &weakRows() {
+  static const auto *rows = [] {
+    auto *list = new std::vector<SegmentRow>();
+#define MP_GROUP_WEAK(ID, GLOB)                                                \
+  list->push_back({Group::ID, llvm::cantFail(llvm::GlobPattern::create(GLOB))});
+#include "passes/Policy/Groups.def"
+    return list;
+  }();
+  return *rows;
+}
+
 static const llvm::StringMap<Group> &operatorRows() {
   static const auto *rows = new llvm::StringMap<Group>{
 #define MP_GROUP_OP(ID, NAME) {NAME, Group::ID},
@@ -72,19 +83,23 @@ static bool standsInBranch(StringRef name) {
   return names->contains(name);
 }
 
-std::optional<Group> mlir::mp::groupOfPath(StringRef path) {
-  std::string lower = path.lower();
-  StringRef rest = lower;
-  while (!rest.empty()) {
-    auto [before, segment] = rest.rsplit('.');
-    if (segment.empty())
-      std::swap(before, segment); // the only one left
-    for (const SegmentRow &row : segmentRows())
+/// The group of the innermost segment that fits one of `rows`.
+static std::optional<Group> innermost(StringRef path,
+                                      ArrayRef<SegmentRow> rows) {
+  SmallVector<StringRef> segments;
+  path.split(segments, '.');
+  for (StringRef segment : llvm::reverse(segments))
+    for (const SegmentRow &row : rows)
       if (row.glob.match(segment))
         return row.group;
-    rest = segment == rest ? StringRef() : before;
-  }
   return std::nullopt;
+}
+
+std::optional<Group> mlir::mp::groupOfPath(StringRef path) {
+  std::string lower = path.lower();
+  if (std::optional<Group> group = innermost(lower, segmentRows()))
+    return group;
+  return innermost(lower, weakRows());
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,8 +139,8 @@ static bool isFloatTensor(Type type) {
 
 /// True if one value goes on as it is, and nothing is put beside it.
 static bool passesOneOn(Operation *op) {
-  return isTransparent(op) && llvm::count_if(op->getOperandTypes(),
-                                             isFloatTensor) == 1;
+  return isTransparent(op) &&
+         llvm::count_if(op->getOperandTypes(), isFloatTensor) == 1;
 }
 
 /// The layer that made `value`, looking through operators that a branch may end

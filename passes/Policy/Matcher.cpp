@@ -4,7 +4,6 @@
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/Suggest.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -85,9 +84,8 @@ bool PolicyMatcher::matchesNames(const PolicyRule &rule, StringRef path,
 
 ArrayRef<unsigned> PolicyMatcher::candidates(StringRef path, StringRef callee,
                                              bool follows) {
-  auto [it, isNew] =
-      cache.try_emplace(std::pair<const void *, const void *>(
-          path.data(), callee.data()));
+  auto [it, isNew] = cache.try_emplace(
+      std::pair<const void *, const void *>(path.data(), callee.data()));
   if (isNew)
     for (auto [i, rule] : llvm::enumerate(policy.rules))
       if (matchesNames(rule, path, callee, follows))
@@ -110,8 +108,8 @@ SmallVector<unsigned, 4> PolicyMatcher::rulesFor(Operation *op) {
 
 static StringRef argumentName(BlockArgument arg) {
   auto func = dyn_cast<FunctionOpInterface>(arg.getOwner()->getParentOp());
-  auto name = func ? func.getArgAttrOfType<StringAttr>(
-                         arg.getArgNumber(), MPDialect::kNameAttrName)
+  auto name = func ? func.getArgAttrOfType<StringAttr>(arg.getArgNumber(),
+                                                       MPDialect::kNameAttrName)
                    : StringAttr();
   return name ? name.getValue() : StringRef();
 }
@@ -132,26 +130,18 @@ SmallVector<unsigned, 4> PolicyMatcher::rulesFor(BlockArgument arg) {
 // Rules that match nothing
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The names in a function, each once.
-struct Names {
-  llvm::SetVector<StringRef> paths, operators, files;
-};
-} // namespace
-
-static Names collectNames(func::FuncOp func) {
-  Names names;
+Unmatched::Unmatched(func::FuncOp func) {
   func.walk([&](Operation *op) {
     StringRef callee = policyName(op);
     if (callee.empty())
       return;
-    names.operators.insert(callee);
-    names.operators.insert(stripOverload(callee));
-    names.paths.insert(modulePathOf(op->getLoc()));
-    if (auto place = op->getLoc()->findInstanceOf<FileLineColLoc>())
-      names.files.insert(place.getFilename().getValue());
+    operators.insert(callee);
+    operators.insert(stripOverload(callee));
+    paths.insert(modulePathOf(op->getLoc()));
+    auto place = op->getLoc()->findInstanceOf<FileLineColLoc>();
+    if (place && places.insert(place))
+      files.insert(place.getFilename().getValue());
   });
-  return names;
 }
 
 /// The nearest path. A number in it that the pattern leaves open is none of the
@@ -163,22 +153,22 @@ static std::string nearestPath(StringRef pattern, ArrayRef<StringRef> paths) {
   return nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
 }
 
-static std::string whyNoModule(const ModuleGlob &glob, const Names &names) {
+std::string Unmatched::whyNoModule(const ModuleGlob &glob) const {
   std::string text =
       ("no operation is in a module '" + glob.text() + "'").str();
   auto inside = ModuleGlob::create((glob.text() + ".**").str());
   if (!inside)
     return llvm::consumeError(inside.takeError()), text;
-  for (StringRef path : names.paths)
+  for (StringRef path : paths)
     if (inside->match(path))
       return text + " itself, but some are in '" + path.str() +
              "'; did you mean '" + inside->text().str() + "'?";
-  return text + nearestPath(glob.text(), names.paths.getArrayRef());
+  return text + nearestPath(glob.text(), paths.getArrayRef());
 }
 
-static std::string whyNoLine(const PolicyRule &rule, const Names &names) {
+std::string Unmatched::whyNoLine(const PolicyRule &rule) const {
   SmallVector<StringRef> bases;
-  for (StringRef file : names.files) {
+  for (StringRef file : files) {
     if (file.ends_with(rule.file))
       return "no operation is on line " + std::to_string(rule.firstLine) +
              (rule.firstLine == rule.lastLine
@@ -191,22 +181,20 @@ static std::string whyNoLine(const PolicyRule &rule, const Names &names) {
          suggest(rule.file, bases);
 }
 
-std::string mlir::mp::whyUnmatched(const PolicyRule &rule, func::FuncOp func) {
-  Names names = collectNames(func);
-  if (rule.module && llvm::none_of(names.paths, [&](StringRef path) {
+std::string Unmatched::why(const PolicyRule &rule) const {
+  if (rule.module && llvm::none_of(paths, [&](StringRef path) {
         return rule.module->match(path);
       }))
-    return whyNoModule(*rule.module, names);
-  if (rule.op && llvm::none_of(names.operators, [&](StringRef name) {
+    return whyNoModule(*rule.module);
+  if (rule.op && llvm::none_of(operators, [&](StringRef name) {
         return rule.op->match(name);
       }))
     return ("no operator is '" + rule.op->text() + "'").str() +
-           suggest(rule.op->text(), names.operators.getArrayRef());
-  if (!rule.file.empty() && !func.walk([&](Operation *op) {
-        return matchesLine(rule, op->getLoc()) ? WalkResult::interrupt()
-                                               : WalkResult::advance();
-      }).wasInterrupted())
-    return whyNoLine(rule, names);
+           suggest(rule.op->text(), operators.getArrayRef());
+  if (!rule.file.empty() && llvm::none_of(places, [&](Location place) {
+        return matchesLine(rule, place);
+      }))
+    return whyNoLine(rule);
   if (rule.name && !rule.module && !rule.op)
     return "no name matches '" + rule.nameText +
            "'; names are like 'layers.0.mlp/aten.mm.default'";

@@ -10,11 +10,12 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Policy/Policy.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::mp {
 
-/// What a policy calls the operator of `op`: "aten.mm.default", "mp.cast"; empty
-/// for what no rule is about.
+/// What a policy calls the operator of `op`: "aten.mm.default", "mp.cast";
+/// empty for what no rule is about.
 llvm::StringRef policyName(Operation *op);
 
 /// True if an operand, or a result, is a tensor of floats.
@@ -49,9 +50,22 @@ private:
       cache;
 };
 
-/// Why `rule` matches nothing in `func`: the selector that fails, and the
-/// nearest name there. For messages: takes its time.
-std::string whyUnmatched(const PolicyRule &rule, func::FuncOp func);
+/// Says why rules match nothing in a function.
+class Unmatched {
+public:
+  /// Collects the names in `func`, once for all rules.
+  explicit Unmatched(func::FuncOp func);
+
+  /// The selector of `rule` that fails, and the nearest name there.
+  std::string why(const PolicyRule &rule) const;
+
+private:
+  std::string whyNoModule(const ModuleGlob &glob) const;
+  std::string whyNoLine(const PolicyRule &rule) const;
+
+  llvm::SetVector<StringRef> paths, operators, files;
+  llvm::SetVector<Location> places;
+};
 
 } // namespace mlir::mp
 

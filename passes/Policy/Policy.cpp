@@ -47,8 +47,8 @@ bool Policy::isEnabled(Group group) const {
 Expected<Policy> mlir::mp::loadPolicy(StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
-    return llvm::createStringError(llvm::errc::io_error,
-                                   path + ": cannot read the policy: " +
-                                       buffer.getError().message());
+    return llvm::createStringError(
+        llvm::errc::io_error,
+        path + ": cannot read the policy: " + buffer.getError().message());
   return parsePolicy((*buffer)->getBuffer(), path);
 }

@@ -74,10 +74,12 @@ static constexpr StringRef kPlaces[] = {"result", "operands", "both"};
 
 /// Words for a type, and the type's name in the graph.
 static constexpr std::pair<StringRef, StringRef> kDtypes[] = {
-    {"fp32", "f32"},     {"float32", "f32"},   {"f32", "f32"},
-    {"fp16", "f16"},     {"float16", "f16"},   {"f16", "f16"},
-    {"bf16", "bf16"},    {"bfloat16", "bf16"}, {"fp64", "f64"},
-    {"float64", "f64"},  {"f64", "f64"},       {"float8_e4m3fn", "f8E4M3FN"},
+    {"fp32", "f32"},          {"float32", "f32"},
+    {"f32", "f32"},           {"fp16", "f16"},
+    {"float16", "f16"},       {"f16", "f16"},
+    {"bf16", "bf16"},         {"bfloat16", "bf16"},
+    {"fp64", "f64"},          {"float64", "f64"},
+    {"f64", "f64"},           {"float8_e4m3fn", "f8E4M3FN"},
     {"float8_e5m2", "f8E5M2"}};
 
 static StringRef describe(toml::node_type type) {
@@ -166,8 +168,7 @@ Error Reader::readText(const toml::table &table, StringRef key,
 }
 
 Error Reader::checkWord(const toml::node &node, const Twine &key,
-                        StringRef word,
-                        llvm::ArrayRef<StringRef> words) const {
+                        StringRef word, llvm::ArrayRef<StringRef> words) const {
   if (llvm::is_contained(words, word))
     return Error::success();
   return fail(positionOf(node), "'" + key + "' must be one of " +
@@ -284,8 +285,8 @@ Error Reader::read(const toml::table &root) {
         return readRule(table);
       }))
     return error;
-  return readTables(
-      root, "op", [&](const toml::table &table) { return readOp(table); });
+  return readTables(root, "op",
+                    [&](const toml::table &table) { return readOp(table); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -397,9 +398,8 @@ Error Reader::readRule(const toml::table &table) {
   rule.position = table.source().begin.line;
   if (Error error = checkKeys(table, "[[rule]]", kRuleKeys))
     return error;
-  if (llvm::none_of(kSelectors, [&](StringRef key) {
-        return table.contains(toView(key));
-      }))
+  if (llvm::none_of(kSelectors,
+                    [&](StringRef key) { return table.contains(toView(key)); }))
     return fail(table.source().begin,
                 "the rule selects nothing; give one of " +
                     llvm::join(llvm::ArrayRef(kSelectors), ", ") +
@@ -462,10 +462,10 @@ Expected<Policy> mlir::mp::parsePolicy(StringRef text, StringRef name) {
   toml::parse_result result = toml::parse(toView(policy.text), policy.name);
   if (!result) {
     Position at = result.error().source().begin;
-    return llvm::createStringError(
-        llvm::errc::invalid_argument,
-        name + ":" + Twine(at.line) + ":" + Twine(at.column) + ": " +
-            toRef(result.error().description()));
+    return llvm::createStringError(llvm::errc::invalid_argument,
+                                   name + ":" + Twine(at.line) + ":" +
+                                       Twine(at.column) + ": " +
+                                       toRef(result.error().description()));
   }
   if (Error error = Reader(policy).read(result.table()))
     return error;

@@ -45,6 +45,7 @@ static void addArguments(func::FuncOp func, std::vector<PinEntry> &pins) {
                                                     MPDialect::kNameAttrName);
       entry.op =
           name ? name.str() : "argument " + std::to_string(arg.getArgNumber());
+      entry.reason = entry.op + ": " + entry.reason;
       pins.push_back(std::move(entry));
     }
 }

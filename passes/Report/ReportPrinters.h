@@ -6,6 +6,7 @@
 //   {
 //     "schema": 1,
 //     "input": "model.pt2", "numerics": "precise", "target": "cpu",
+//     "policy": "run.toml (sha256 0123456789ab)", "policy_notes": [TEXT, ...],
 //     "operations": 120,               ops of the graph before
 //     "total": CHANGE,
 //     "phases":      {"forward": CHANGE, "backward": CHANGE},

@@ -74,11 +74,12 @@ static void printTotals(const CastReport &report, llvm::raw_ostream &os) {
           [](const std::string &s) { return s; });
 }
 
-/// "  3 x pinned fp32 result, softmax, 1.5 MiB: why".
+/// "  3 x pinned fp32 result, softmax, 1.5 MiB more: why". More than in a half.
 static void printPins(const RegionGroup &group, llvm::raw_ostream &os) {
   for (const PinGroup &pins : groupPins(group)) {
     const PinEntry &first = *pins.first;
-    std::string bytes = pins.bytes ? ", " + formatBytes(pins.bytes) : "";
+    std::string bytes =
+        pins.bytes ? ", " + formatBytes(pins.bytes) + " more" : "";
     std::string head =
         llvm::formatv("  {0,4} x pinned {1} {2}, {3}{4}: ", pins.count,
                       first.format, first.where, first.rule, bytes);
@@ -95,9 +96,12 @@ static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
   os << '\n' << group.label;
   if (times > 1)
     os << "  (" << times << " regions)";
-  os << "\n  " << group.total.before.casts << " -> " << group.total.after.casts
-     << " conversions, " << bytesText(group.total.before) << " -> "
-     << bytesText(group.total.after) << '\n';
+  const Tally &before = group.total.before, &after = group.total.after;
+  if (before.casts || after.casts)
+    os << "\n  " << before.casts << " -> " << after.casts << " conversions, "
+       << bytesText(before) << " -> " << bytesText(after) << '\n';
+  else
+    os << "\n  no conversions\n";
   for (const RuleGroup &rule : groupRules(group)) {
     std::string head = llvm::formatv("  {0,4} x {1} ({2}): ", rule.count,
                                      rule.rule, rule.contract);

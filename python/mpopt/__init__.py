@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from .backend import mpopt as mpopt
     from .backend import reset as reset
     from .backend import rewrite as rewrite
+    from .calibrating import calibrate as calibrate
+    from .calibration import Calibration as Calibration
     from .grad_scaler import GradScaler as GradScaler
     from .train_step import TrainStep as TrainStep
 
 __version__ = "0.1.0"
 __all__ = [
+    "Calibration",
     "GradScaler",
     "MpoptError",
     "TrainStep",
+    "calibrate",
     "callbacks",
     "counters",
     "mpopt",
@@ -40,6 +44,10 @@ def __getattr__(name: str) -> Any:
         from . import backend
 
         return getattr(backend, name)
+    if name in ("calibrate", "Calibration"):
+        from . import calibrating
+
+        return getattr(calibrating, name)
     if name == "GradScaler":
         from . import grad_scaler
 

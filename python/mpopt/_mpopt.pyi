@@ -50,6 +50,47 @@ class Module:
 def pipeline_passes(pipeline: str) -> list[str]:
     """The passes of a pipeline, each as text that `Module.run` takes. Raises ValueError."""
 
+class CostModel:
+    """What work costs on one target. See passes/docs/CostModel.md."""
+
+    name: str
+    device: str
+    """"cpu" or "cuda"."""
+    bandwidth: float
+    """Bytes per second."""
+    launch: float
+    """Seconds per kernel."""
+
+    @staticmethod
+    def load(name_or_path: str) -> CostModel:
+        """A built-in model or a file. Raises ValueError naming file and key."""
+
+    @staticmethod
+    def parse(text: str, file: str) -> CostModel:
+        """A model from the text of a file. `file` is for errors."""
+
+    def sweep_seconds(self, size: float) -> float: ...
+    def cast_seconds(self, source: str, target: str, elements: int) -> float: ...
+    def matmul_seconds(self, dtype: str, batch: int, m: int, n: int, k: int) -> float:
+        """Seconds of `batch` products m x k by k x n; inf where there are none of `dtype`."""
+
+    def half_pays(
+        self, half: str, wide: str, batch: int, m: int, n: int, k: int
+    ) -> tuple[bool, float, str]:
+        """Whether `half` operands pay, wide seconds / half seconds, and a sentence."""
+
+def cost_models() -> list[str]:
+    """Names of the built-in cost models."""
+
+def cost_model_text(name: str) -> str | None:
+    """The file of a built-in model."""
+
+def host_cost_model() -> str:
+    """The built-in model for this machine's CPU."""
+
+def cuda_cost_model(capability: int) -> str | None:
+    """The built-in model for compute capability 90, the nearest that is not newer."""
+
 def read_policy(text: str, name: str) -> dict[str, Any]:
     """`level`, `epsilon` (None where it says nothing) and `sha256` of a policy. Raises
     ValueError that begins with `name`, line and column."""

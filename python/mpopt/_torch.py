@@ -15,13 +15,21 @@ from typing import Any
 import torch
 from torch import fx
 from torch._inductor import config as inductor_config
-from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.custom_graph_pass import CustomGraphPass, CustomPartitionerFn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["CustomGraphPass", "TorchDispatchMode", "compile_fx", "inductor_config"]
+__all__ = [
+    "CustomGraphPass",
+    "CustomPartitionerFn",
+    "TorchDispatchMode",
+    "compile_fx",
+    "inductor_config",
+]
 
 PRE_PASS = "joint_custom_pre_pass"
+JOINT_POST_PASS = "joint_custom_post_pass"
 POST_PASS = "post_grad_custom_post_pass"
+PARTITIONER = "custom_partitioner_fn"
 EMULATE = "emulate_precision_casts"
 BARRIER = "low_precision_pointwise_barrier"
 CONVERT = torch.ops.prims.convert_element_type.default
@@ -108,6 +116,61 @@ def compile_fx(
     table: Any = decompositions
     result: Any = entry(gm, example_inputs, config_patches=dict(patches), decompositions=table)
     return result  # type: ignore[no-any-return]
+
+
+def partition(
+    gm: fx.GraphModule, joint_inputs: Sequence[Any], **kwargs: Any
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Inductor's own partition of a joint graph."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    return min_cut_rematerialization_partition(gm, joint_inputs, **kwargs)
+
+
+def saved_descriptor(index: int, unchecked: bool) -> Any:
+    """What AOTAutograd calls the `index`th value that forward saves."""
+    from torch._functorch._aot_autograd import descriptors
+
+    if unchecked:
+        return descriptors.SavedForBackwardsNoVcCheckAOTOutput(index)
+    return descriptors.SavedForBackwardsAOTOutput(index)
+
+
+def symbols_of(value: Any) -> list[Any]:
+    """The symbols in the sizes of a traced value, in a fixed order."""
+    from torch._functorch import partitioners
+    from torch.fx.experimental.symbolic_shapes import free_symbols
+
+    found = set(free_symbols(value))
+    as_given = getattr(partitioners, "_free_symbols_without_replacements", None)
+    if as_given is not None:  # runtime assertions speak of these
+        found |= set(as_given(value))
+    return sorted(found, key=lambda symbol: symbol.name)
+
+
+def symbol_of(node: fx.Node) -> Any:
+    """The symbol that `node` gives its value to; None if it is a number of another kind."""
+    from torch.fx.experimental.symbolic_shapes import is_symbol_binding_fx_node
+
+    return is_symbol_binding_fx_node(node)
+
+
+def symbol_nodes(graph: fx.Graph) -> dict[Any, fx.Node]:
+    """The node of each symbol that `graph` gives a value."""
+    from torch.fx.experimental.symbolic_shapes import find_symbol_binding_fx_nodes
+
+    return dict(find_symbol_binding_fx_nodes(graph))
+
+
+def byte_count(value: Any) -> int:
+    """Bytes of a traced tensor; symbolic sizes count with their value in the example."""
+    if not isinstance(value, torch.Tensor):
+        return 0
+    count = value.element_size()
+    for size in value.shape:
+        hint = size if type(size) is int else size.node.hint  # type: ignore[attr-defined]
+        count *= int(hint or 0)
+    return count
 
 
 def decomposition_table(patches: Mapping[str, Any]) -> dict[Any, Callable[..., Any]]:
@@ -283,6 +346,21 @@ def backward_pass_autocast() -> str:
     return str(getattr(config, "backward_pass_autocast", "unknown"))
 
 
+@contextlib.contextmanager
+def backward_without_autocast() -> Iterator[None]:
+    """Have AOTAutograd trace backward as eager runs it: outside of the autocast of forward."""
+    from torch._functorch import config
+
+    name = "backward_pass_autocast"
+    with config.patch({name: "off"}) if hasattr(config, name) else contextlib.nullcontext():
+        yield
+
+
+def without_autocast() -> Any:
+    """A context without autocast on any device."""
+    return torch._C._DisableAutocast()
+
+
 def fake_mode_of(values: Sequence[Any]) -> Any:
     """The fake tensor mode of `values`, or the one of the compilation under way, or None."""
     from torch._guards import detect_fake_mode
@@ -454,3 +532,126 @@ def reduces_in_buckets() -> bool:
     if not torch.distributed.is_available():
         return False
     return torch.nn.parallel.DistributedDataParallel._active_ddp_module is not None
+
+
+def aot_compiler(
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    inference: Callable[..., Any],
+    partition: Callable[..., Any],
+    table: Mapping[Any, Any],
+) -> Callable[..., Any]:
+    """AOTAutograd as Inductor calls it, with what compiles the graphs it makes."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    compiler: Any = aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        partition_fn=partition,
+        decompositions=dict(table),
+        keep_inference_input_mutations=True,
+    )
+    return compiler  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def keeping_like_nodes() -> Iterator[None]:
+    """Have the partitioner leave nodes apart that compute the same."""
+    from torch._functorch import config
+
+    with config.patch(cse=False):
+        yield
+
+
+@contextlib.contextmanager
+def as_compiled_code_runs() -> Iterator[None]:
+    """No autocast and no autograd: graphs of AOTAutograd hold all of both."""
+    with torch._C._DisableAutocast(), torch.no_grad():
+        yield
+
+
+def compile_apart(function: Any, backend: Any) -> Any:
+    """`torch.compile` whose code counts in nobody's limit of recompilations, if it can be."""
+    entry: Any = torch.compile
+    apart = "isolate_recompiles"
+    more = {apart: True} if apart in inspect.signature(entry).parameters else {}
+    return entry(function, backend=backend, **more)
+
+
+def uncompiled(model: torch.nn.Module) -> torch.nn.Module:
+    """The module that `torch.compile` wrapped, or `model`."""
+    inner = getattr(model, "_orig_mod", model)
+    return inner if isinstance(inner, torch.nn.Module) else model
+
+
+def frame_being_compiled() -> tuple[Any, Any]:
+    """The code object that Dynamo compiles on this thread, and the number of the compilation;
+    (None, None) outside of Dynamo."""
+    from torch._dynamo.symbolic_convert import InstructionTranslator
+    from torch._guards import CompileContext
+
+    try:
+        translator: Any = InstructionTranslator.current_tx()
+        return translator.output.root_tx.f_code, CompileContext.current_compile_id()
+    except AttributeError:
+        return None, None
+
+
+def forget_compiled(code: Any, numbers: Any) -> int:
+    """Have Dynamo compile `code` again where it now runs the results of compilations
+    `numbers`. Returns how many there were."""
+    from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
+    from torch._dynamo.guards import DeletedGuardManagerWrapper
+
+    entries = [e for e in _debug_get_cache_entry_list(code) if e.compile_id in numbers]
+    for entry in entries:
+        manager = entry.guard_manager
+        state: Any = manager.extra_state
+        # As Dynamo itself does when an object that a guard is about dies; the code may run.
+        state.invalidate(entry, DeletedGuardManagerWrapper("mpopt computes a region in fp32"))
+    return len(entries)
+
+
+def are_finite(tensors: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """Whether all floating-point elements are finite, on their device; None without any."""
+    plain = [
+        t.detach()
+        for t in tensors
+        if isinstance(t, torch.Tensor)
+        and t.is_floating_point()
+        and t.itemsize > 1
+        and t.layout is torch.strided
+        and t.numel() > 0
+    ]
+    if not plain:
+        return None
+    with torch.no_grad():
+        norms = torch._foreach_norm(plain, float("inf"))
+        return torch.stack([norm.to(norms[0].device).double() for norm in norms]).isfinite().all()
+
+
+def backward_node(outputs: Sequence[Any]) -> Any:
+    """The node of autograd that runs the backward graph of compiled code; None without one."""
+    for value in outputs:
+        node = getattr(value, "grad_fn", None)
+        above = [before for before, _ in node.next_functions] if node is not None else []
+        for each in (node, *above):
+            if each is not None and "CompiledFunction" in each.name():
+                return each
+    return None
+
+
+def autocast_node(graph: fx.Graph, device: str) -> fx.Node:
+    """Turns autocast off at the insertion point, as Dynamo writes it."""
+    from torch.amp import autocast_mode
+
+    args = (device, None, False, True)
+    return graph.call_function(autocast_mode._enter_autocast, args)
+
+
+def end_autocast_node(graph: fx.Graph, begin: fx.Node) -> fx.Node:
+    """Ends what `autocast_node` began."""
+    from torch.amp import autocast_mode
+
+    return graph.call_function(autocast_mode._exit_autocast, (begin,))

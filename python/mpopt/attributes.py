@@ -135,6 +135,8 @@ def attribute_text(value: Any) -> str:
         return "[" + ", ".join(attribute_text(item) for item in value) + "]"
     if isinstance(value, torch.device | torch.layout | torch.memory_format | complex):
         return quoted(str(value))
+    if _torch.is_operator(value):  # what a higher-order operator calls
+        return quoted(str(value))
     raise UnsupportedError(f"an argument of type {type(value).__name__}")
 
 

@@ -13,6 +13,7 @@ from . import (
     composites,
     exporter,
     half_weights,
+    heal,
     importer,
     log,
     native,
@@ -22,6 +23,7 @@ from . import (
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of, policy_attribute
 from .options import NUMERICS, Options, resolve
+from .partition import Partitioner, StitchedPass, StoragePass
 from .post_pass import PostPass
 
 Compiled = Callable[..., Any]
@@ -37,7 +39,7 @@ def mpopt(
 ) -> Compiled:
     """Compile Dynamo's graph `gm` through Inductor with mpopt's passes in between.
 
-    `mode` is a numerics contract ("strict", "precise") or a mode of Inductor
+    `mode` is a numerics contract ("strict", "precise", "relaxed") or a mode of Inductor
     ("max-autotune", ...). Raises OptionError on unknown keys and bad values.
     """
     if unknown:
@@ -46,6 +48,19 @@ def mpopt(
     log.get_logger("backend").debug("options %s", resolved)
     if resolved.disable:
         return _torch.compile_fx(gm, example_inputs, patches)
+    if not resolved.heal:
+        return _compile_graph(gm, example_inputs, resolved, patches)
+    healer = heal.Healer(gm, resolved)
+    with healer.compiling():
+        return healer.watching(_compile_graph(gm, example_inputs, resolved, patches))
+
+
+def _compile_graph(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    resolved: Options,
+    patches: dict[str, Any],
+) -> Compiled:
     try:
         capture = origins.capture(gm, example_inputs)
     except Exception as error:
@@ -79,10 +94,16 @@ def _compile(
     if relax:
         patches[_torch.EMULATE] = True
     _torch.make_cpu_casts_exact()
-    passes = {
+    passes: dict[str, JointPass] = {
         _torch.PRE_PASS: JointPass(options, capture, user_patches, relax),
         _torch.POST_PASS: PostPass(options, capture, user_patches, relax=False),
     }
+    if options.partition_pipeline():
+        inner = _torch.inductor_setting(_torch.PARTITIONER, patches)
+        stitched = StitchedPass(options, capture, user_patches, relax=False)
+        patches[_torch.PARTITIONER] = Partitioner(stitched, inner)
+        storage = StoragePass(options, capture, user_patches, relax=False)
+        passes[_torch.JOINT_POST_PASS] = storage
     for slot, added in passes.items():
         patches[slot] = _torch.chain_pass(_torch.inductor_setting(slot, patches), added)
     return _torch.compile_fx(gm, example_inputs, patches, composites.keeping_table(user_patches))
@@ -105,7 +126,7 @@ def _settings(
     """Options, and settings of Inductor, from the two arguments of `torch.compile`."""
     given = dict(options or {})
     patches: dict[str, Any] = {}
-    if mode in (*NUMERICS, "relaxed"):
+    if mode in NUMERICS:
         if given.setdefault("numerics", mode) != mode:
             raise OptionError(f"mode={mode!r} contradicts numerics={given['numerics']!r}")
     elif mode is not None and mode != "default":
@@ -136,6 +157,7 @@ def reset() -> None:
     log.counters.clear()
     log.seconds.clear()
     rewrite_log.reset()
+    heal.reset()
 
 
 mpopt.reset = reset  # type: ignore[attr-defined]

@@ -36,10 +36,10 @@ def find(model: nn.Module, batch: Any, loss: Callable[[], Tensor]) -> BadOp | No
     origin = _bad_before(model, batch)
     if origin is not None:
         return origin
-    watch = _Watch()
+    watch = Watch()
     params = [p for p in model.parameters() if p.requires_grad]
     with ExitStack() as stack:
-        stack.enter_context(_kept_buffers(model))
+        stack.enter_context(kept_buffers(model))
         # Nodes then hold the stack of the forward pass that made them.
         stack.enter_context(torch.autograd.set_detect_anomaly(True, check_nan=False))
         stack.enter_context(watch.modules_of(model))
@@ -60,7 +60,7 @@ def _bad_before(model: nn.Module, batch: Any) -> BadOp | None:
 
 
 @contextmanager
-def _kept_buffers(model: nn.Module) -> Iterator[None]:
+def kept_buffers(model: nn.Module) -> Iterator[None]:
     """Statistics of normalization are not to count a batch twice."""
     before = [
         (module, name, buffer, buffer.clone())
@@ -76,7 +76,7 @@ def _kept_buffers(model: nn.Module) -> Iterator[None]:
                 setattr(module, name, buffer)  # the forward may have put another one there
 
 
-class _Watch(_torch.TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Watch(_torch.TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Looks at the results of all operators until one is at fault."""
 
     def __init__(self) -> None:
@@ -121,16 +121,18 @@ class _Watch(_torch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             yield
 
     def _hooks(self, name: str, module: nn.Module) -> Iterable[Any]:
-        def enter(*_: Any) -> None:
-            self._note_nodes()
-            self._open.append(name)
+        yield module.register_forward_pre_hook(lambda *_: self.enter(name))
+        yield module.register_forward_hook(lambda *_: self.leave(), always_call=True)
 
-        def leave(*_: Any) -> None:
-            self._note_nodes()
-            self._open.pop()
+    def enter(self, name: str) -> None:
+        """What runs next, in forward, is of `name`."""
+        self._note_nodes()
+        self._open.append(name)
 
-        yield module.register_forward_pre_hook(enter)
-        yield module.register_forward_hook(leave, always_call=True)
+    def leave(self) -> None:
+        """What was entered last is over."""
+        self._note_nodes()
+        self._open.pop()
 
     def _note_nodes(self) -> None:
         """The nodes made since the last look are of the module that ran."""

@@ -18,6 +18,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from . import _torch, fakes
+from .importer import RANGE_KEY
 
 KEPT_NAMES = (
     "native_layer_norm",
@@ -40,7 +41,7 @@ KEPT_NAMES = (
 )
 
 # Per node and not per operator: the expansion has its own.
-_OWN_META = frozenset({"val", "tensor_meta", _torch.BARRIER})
+_OWN_META = frozenset({"val", "tensor_meta", _torch.BARRIER, RANGE_KEY})
 
 Key = tuple[Any, ...]
 Table = Mapping[Any, Callable[..., Any]]
@@ -256,4 +257,12 @@ def _replace(node: fx.Node, results: Any) -> None:
             node.graph.erase_node(user)
     else:
         node.replace_all_uses_with(results)
+    _hand_over_key(node, results)
     node.graph.erase_node(node)
+
+
+def _hand_over_key(node: fx.Node, results: Any) -> None:
+    """What was measured of the first result of `node` is known of what computes it now."""
+    first = results[0] if isinstance(results, list | tuple) else results
+    if RANGE_KEY in node.meta and isinstance(first, fx.Node):
+        first.meta.setdefault(RANGE_KEY, node.meta[RANGE_KEY])

@@ -20,7 +20,20 @@ from .importer import Imported, operands_of, replace_operands, target_text
 
 # Says nothing about a new node that its neighbour says about itself.
 _OWN_META = frozenset(
-    {"val", "tensor_meta", "original_aten", "desc", "unbacked_bindings", "eager_input_vals"}
+    {
+        "val",
+        "tensor_meta",
+        "original_aten",
+        "desc",
+        "unbacked_bindings",
+        "eager_input_vals",
+        # Of an input, or of a value that the partitioner saves.
+        "is_static_input",
+        "aot_runtime_epilogue_input_mutation",
+        "saved_tensor_with_no_vc_check",
+        "saved_for_quantization",
+        "dequant_type",
+    }
 )
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, fx
 
 from . import _torch, log
 from .importer import conversion_target
-from .origins import AUTOCAST, Autocast, Capture, origin_of, target_name
+from .origins import AUTOCAST, Autocast, Capture, checkpointed_body, origin_of, target_name
 
 # Operators that autocast runs in the half type, whatever the device. (Those that it does so
 # for on some devices only are left out.)
@@ -44,7 +44,6 @@ _HALF = frozenset(
         "conv_transpose3d",
     }
 )
-_CHECKPOINT = "tag_activation_checkpoint"
 _VIEWS = frozenset({"t", "transpose", "permute", "view", "reshape", "unsqueeze", "squeeze"})
 
 
@@ -125,13 +124,8 @@ def _types_of_readers(node: fx.Node, types: dict[fx.Node, torch.dtype]) -> list[
 
 def _checkpointed(node: fx.Node) -> fx.Graph | None:
     """The region that `node` runs and runs again in backward, if it does that."""
-    if not _torch.is_higher_order(node.target) or target_name(node) != _CHECKPOINT:
-        return None
-    body = node.args[0]
-    if not isinstance(body, fx.Node) or body.op != "get_attr" or not isinstance(body.target, str):
-        return None
-    region = getattr(node.graph.owning_module, body.target, None)
-    return region.graph if isinstance(region, fx.GraphModule) else None
+    body = checkpointed_body(node)
+    return None if body is None else body.graph
 
 
 def _is_view(node: fx.Node) -> bool:

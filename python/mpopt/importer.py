@@ -21,6 +21,8 @@ from .attributes import attribute_text, dtype_text, quoted, type_text
 from .errors import UnsupportedError
 
 EFFECTS, BACKWARD = 1, 2
+RANGE_KEY = "mpopt_range_key"
+"""Where the metadata of a node holds its `range_keys.Key`, if ranges were measured."""
 
 NodeTuple = tuple[str, str, tuple[int, ...], tuple[str, ...], int, int]
 
@@ -237,6 +239,10 @@ class _Importer:
         types: tuple[str, ...],
     ) -> None:
         flags = EFFECTS if target != "mp.cast" and self._has_effects(node) else 0
+        key = node.meta.get(RANGE_KEY)
+        if key is not None and target != "mp.cast":
+            measured = f"mp.measured = {key.attribute()}"
+            attrs = f"{attrs[:-1]}, {measured}}}" if attrs else f"{{{measured}}}"
         if is_backward(node):
             flags |= BACKWARD
         source = self._source(node)

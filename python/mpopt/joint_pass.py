@@ -31,6 +31,7 @@ from . import (
     log,
     loss_scale,
     native,
+    range_keys,
     rewrite_log,
 )
 from .attributes import quoted
@@ -92,25 +93,21 @@ class JointPass(_torch.CustomGraphPass):
     def __call__(self, graph: fx.Graph) -> None:
         """Rewrite `graph` in place; it always ends as one that Inductor can compile."""
         log.counters["graphs"] += 1
+        if self.options.ranges:
+            range_keys.mark(graph, self.capture.inputs)
         half_weights.substitute(graph, self.capture.halves)
         self.run(graph).expand()
         if self.pipeline():
             _torch.keep_roundings(graph)
 
-    def run(self, graph: fx.Graph) -> _Run:
+    def run(self, graph: fx.Graph) -> Run:
         """Rewrite `graph`, or leave it as it was and say so."""
-        run = _Run(self, graph)
-        try:
-            with _without_gc():
-                run.rewrite()
-        except UnsupportedError as error:
-            run.fall_back(StageError("import", str(error)), error)
-        except StageError as error:
-            run.fall_back(error, error.__cause__ or error)
+        run = Run(self, graph)
+        run.attempt()
         return run
 
 
-class _Run:
+class Run:
     """One graph's way through the stages."""
 
     def __init__(self, owner: JointPass, graph: fx.Graph) -> None:
@@ -118,17 +115,28 @@ class _Run:
         self.options = owner.options
         self.graph = graph
         self.module: Module | None = None
-        self.before = ""
         self.bundle: Bundle | None = None
         self.pass_of: list[str] = []
         """The pass behind each rewrite, where passes run one by one."""
+        self.changed = False
+
+    def attempt(self) -> None:
+        """Rewrite the graph, or leave it as it was and say so."""
+        try:
+            with _without_gc():
+                self.rewrite()
+        except UnsupportedError as error:
+            self.fall_back(StageError("import", str(error)), error)
+        except StageError as error:
+            self.fall_back(error, error.__cause__ or error)
 
     def rewrite(self) -> None:
-        with _stage("import"):
+        """The stages up to the graph's changes. Raises what a stage raises."""
+        with stage("import"):
             imported = importer.import_graph(self.graph, self.owner.capture)
         if self.owner.checks_loss_scale:
             loss_scale.check(imported, self.options.strict)
-        with _stage("build"):
+        with stage("build"):
             self.module = native.module_type().from_graph(
                 imported.inputs,
                 imported.nodes,
@@ -138,13 +146,14 @@ class _Run:
                 attributes=self._attributes(imported),
             )
         self._open_bundle()
-        with _stage("passes"):
+        with stage("passes"):
             self._run_passes(self.module)
-        with _stage("export"):
+        with stage("export"):
             edits = self.module.edits()
             if not exporter.is_empty(edits, imported):
                 exporter.apply_edits(self.graph, imported, edits)
-        with _stage("barriers"):
+                self.changed = True
+        with stage("barriers"):
             if self.owner.relax_barriers:
                 barriers.relax(self.graph)
         self._record(self.module.rewrites(), imported)
@@ -299,7 +308,7 @@ class _Run:
         """Expand what was kept whole. An operator that fails goes to Inductor whole."""
         table = _torch.decomposition_table(self.owner.patches)
         try:
-            with _stage("expand"):
+            with stage("expand"):
                 if self.options.pass_pipeline():
                     log.counters["embedding_sums"] += embedding_gradient.fuse(self.graph, table)
                 log.counters["expanded"] += composites.expand(self.graph, table)
@@ -311,7 +320,7 @@ class _Run:
 
 
 @contextmanager
-def _stage(name: str) -> Iterator[None]:
+def stage(name: str) -> Iterator[None]:
     """Times a stage. Turns any failure into a StageError, but for what an importer says on
     purpose."""
     start = time.perf_counter()

@@ -17,11 +17,15 @@ AREAS = ("backend", "capture", "passes", "fallback", "dump", "options")
 counters: Counter[str] = Counter()
 """Counts since import or `reset()`: "graphs", "rewrites", "fallbacks",
 "fallbacks.<stage>", "stock_graphs", "expanded", "embedding_sums", "loss_scale_faults" and
-"policy_rules_unmatched"."""
+"cost_model_guesses" and "policy_rules_unmatched".
+Of partitioned graphs: "partitions", and the bytes that forward keeps for backward as the
+partitioner wants it and as it came to be, "saved_bytes_before" and "saved_bytes".
+Of measured ranges and option heal: "calibrations", "nonfinite_calls", "heal_searches" and
+"healed_regions"."""
 
 seconds: defaultdict[str, float] = defaultdict(float)
 """Wall time spent in each stage since import or `reset()`: "import", "build", "passes",
-"export", "barriers" and "expand"."""
+"export", "barriers", "expand", "stitch" and "split"."""
 
 _configured: str | None = None
 

@@ -7,14 +7,17 @@ has is an error that names the nearest one.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from . import machine
 from . import policy as policies
 from .errors import OptionError, did_you_mean
 
@@ -30,8 +33,9 @@ PASSES = (
     PLACE_STORES,
 )
 """What `disable_passes` can name."""
-NUMERICS = ("strict", "precise")
+NUMERICS = ("strict", "precise", "relaxed")
 TARGETS = ("auto", "cpu", "cuda")
+FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
 _OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS", "MPOPT_TOOL"}
@@ -44,9 +48,15 @@ class Options:
     """How one call of the backend compiles."""
 
     numerics: str = "precise"
-    """Contract of rewrites: "strict" (bit-identical) or "precise"."""
+    """Contract of rewrites: "strict" (bit-identical), "precise" (no rounding is added) or
+    "relaxed" (storage types are chosen too, within `epsilon`)."""
+    epsilon: float = 0.05
+    """With "relaxed": the share by which the estimated error of gradients may grow."""
     target: str = "auto"
     """What the graph will run on: "cpu", "cuda", or "auto" for what its tensors say."""
+    cost_model: str = "auto"
+    """What work costs there: a built-in name such as "sm_90", a file that `mpopt calibrate`
+    wrote, or "auto" for the built-in one of this machine."""
     pipeline: str | None = None
     """Pass pipeline; None for mp-default under `numerics`, "" for no pass at all."""
     disable_passes: tuple[str, ...] = ()
@@ -66,6 +76,14 @@ class Options:
     policy: policies.Policy | None = None
     """The user's policy; given as a path, or as a dictionary of the same form. Its `level` is
     the default of `numerics`."""
+    ranges: str = ""
+    """File of `mpopt.calibrate`, which says what does not fit a half type; "" for none."""
+    heal: bool = False
+    """Compute a region in fp32 once it has made inf or NaN `heal_after` times."""
+    heal_after: int = 3
+    """How many calls may give inf or NaN before `heal` looks for the region."""
+    heal_depth: int = 0
+    """Depth of the modules that `heal` takes for regions; 0 for the innermost ones."""
     inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
 
@@ -73,15 +91,27 @@ class Options:
         """The pipeline text for `Module.run`, "" for none."""
         if self.pipeline is not None:
             return self.pipeline
-        text = f"numerics={self.numerics}"
-        if off := [name for name in self.disable_passes if name != PLACE_STORES]:
-            text += " disable=" + ",".join(off)
-        return f"mp-default{{{text}}}"
+        # What "relaxed" adds comes after partitioning: see `partition_pipeline`.
+        numerics = "precise" if self.numerics == "relaxed" else self.numerics
+        return f"mp-default{{numerics={numerics}{self._disabled()}}}"
+
+    def partition_pipeline(self) -> str:
+        """The pipeline text for the partitioned graph, "" for none."""
+        if self.numerics != "relaxed" or self.pipeline is not None:
+            return ""
+        return f"mp-partitioned{{numerics=relaxed epsilon={self.epsilon!r}{self._disabled()}}}"
+
+    def _disabled(self) -> str:
+        off = [name for name in self.disable_passes if name != PLACE_STORES]
+        return " disable=" + ",".join(off) if off else ""
 
     def digest(self) -> str:
         """A text that differs whenever an option that decides about code differs."""
         fields = {k: v for k, v in self.as_dict().items() if k not in _NOT_HASHED}
+        fields["cost_model"] = machine.fingerprint(self.cost_model)
         fields["policy"] = self.policy and self.policy.sha256  # whatever its file is called
+        if self.ranges:
+            fields["ranges"] = _content_digest(self.ranges)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,6 +127,11 @@ def _json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
 
 
+def _content_digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
 FIELDS = {field.name: field for field in dataclasses.fields(Options)}
 
 
@@ -110,8 +145,14 @@ def resolve(given: Mapping[str, Any] | None = None, **more: Any) -> Options:
     if path:
         values.update(_checked(_read_file(path), path))
     values.update(_from_environment(os.environ))
-    values.update(_checked({**(given or {}), **more}, "options"))
-    return Options(**_defaults_of(values.get("policy"), values), **values)
+    named = _checked({**(given or {}), **more}, "options")
+    values.update(named)
+    options = Options(**_defaults_of(values.get("policy"), values), **values)
+    if "epsilon" in named and options.numerics != "relaxed":
+        raise OptionError(
+            f"options: epsilon needs numerics='relaxed', and it is {options.numerics!r}"
+        )
+    return options
 
 
 def _defaults_of(policy: policies.Policy | None, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,6 +210,9 @@ def _from_text(field: dataclasses.Field[Any], text: str) -> Any:
         return text.lower() in _TRUE
     if kind.startswith("int") and text.lstrip("-").isdigit():
         return int(text)
+    if kind == "float":
+        with contextlib.suppress(ValueError):
+            return float(text)
     if kind.startswith("tuple"):
         return [item.strip() for item in text.split(",") if item.strip()]
     return text
@@ -185,18 +229,28 @@ def _checked(values: Mapping[str, Any], source: str) -> dict[str, Any]:
 
 def _convert(key: str, value: Any, source: str) -> Any:
     """`value` in the type of field `key`. Raises OptionError naming both."""
-    if key == "numerics" and value == "relaxed":
-        raise OptionError(f"{source}: numerics='relaxed' is not available yet; use 'precise'")
     if key in ("numerics", "target"):
         allowed = NUMERICS if key == "numerics" else TARGETS
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
-    if key in ("strict", "disable", "half_weights"):
+    if key == "cost_model":
+        return machine.check(value, source)
+    if key in FLAGS:
         return _require(isinstance(value, bool), value, key, "true or false", source)
+    if key == "epsilon":
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        good = number and math.isfinite(value) and value >= 0
+        return float(_require(good, value, key, "a number of at least 0", source))
     if key == "bisect_limit":
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         return _require(number or value is None, value, key, "a count of rewrites", source)
+    if key in _COUNTS:
+        least, wanted = _COUNTS[key]
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        return _require(number, value, key, wanted, source)
+    if key == "ranges":
+        return _ranges_path(value, source)
     if key == "disable_passes":
         items = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
         _require(items, value, key, "a list of pass names", source)
@@ -222,6 +276,27 @@ def _policy(value: Any, source: str) -> policies.Policy | None:
         return value
     good = isinstance(value, str | os.PathLike | Mapping)
     return policies.load(_require(good, value, "policy", "a path or a dictionary", source))
+
+
+_COUNTS = {
+    "heal_after": (1, "a count of calls, 1 or more"),
+    "heal_depth": (0, "a number of modules"),
+}
+"""Least value of a field and what it is."""
+
+
+def _ranges_path(value: Any, source: str) -> str:
+    """The file that `value`, a path or a Calibration, stands for; it can be read."""
+    path = value.file() if hasattr(value, "file") else value
+    wanted = "a path or what mpopt.calibrate returned"
+    path = os.fspath(_require(isinstance(path, str | os.PathLike), path, "ranges", wanted, source))
+    if not path:
+        return ""
+    try:
+        _content_digest(path)
+    except OSError as error:
+        raise OptionError(f"{source}: ranges: cannot read {path!r}: {error.strerror}") from error
+    return os.path.abspath(str(path))
 
 
 def _require(good: bool, value: Any, key: str, wanted: str, source: str) -> Any:

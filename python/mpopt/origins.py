@@ -29,6 +29,7 @@ _CAST_METHODS = frozenset(
 )
 _CAST_FUNCTIONS = frozenset({"_to_copy", "convert_element_type"})
 _CONVERSIONS = frozenset({str(_torch.TO_COPY), str(_torch.CONVERT)})
+_CHECKPOINT = "tag_activation_checkpoint"
 _WRITES = frozenset(
     {"setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "imatmul"}
 )
@@ -91,6 +92,17 @@ def graphs_of(gm: fx.GraphModule) -> Iterator[fx.Graph]:
     for module in gm.modules():
         if isinstance(module, fx.GraphModule):
             yield module.graph
+
+
+def checkpointed_body(node: fx.Node) -> fx.GraphModule | None:
+    """The module that `node` of Dynamo's graph runs and runs again in backward, if it does."""
+    if not _torch.is_higher_order(node.target) or target_name(node) != _CHECKPOINT:
+        return None
+    body = node.args[0]
+    if not isinstance(body, fx.Node) or body.op != "get_attr" or not isinstance(body.target, str):
+        return None
+    module = getattr(node.graph.owning_module, body.target, None)
+    return module if isinstance(module, fx.GraphModule) else None
 
 
 def _is_low(value: Any) -> bool:
@@ -195,12 +207,17 @@ def _tag(node: fx.Node, autocast: bool) -> str:
 def is_user_cast(node: fx.Node) -> bool:
     """True if the model's text asks for a dtype in `node`, or writes into a given one."""
     name = target_name(node).split(".")[0]
-    if name in _CAST_METHODS or name in _CAST_FUNCTIONS:
-        return True
-    if name in _WRITES or (name.endswith("_") and not name.startswith("_")) or "out" in node.kwargs:
+    if name in _CAST_METHODS or name in _CAST_FUNCTIONS or is_write(node):
         return True
     arguments = [*node.args, *node.kwargs.values()]
     return any(isinstance(arg, torch.dtype) for arg in arguments)
+
+
+def is_write(node: fx.Node) -> bool:
+    """True if a node of Dynamo's graph writes into one of its operands."""
+    name = target_name(node).split(".")[0]
+    in_place = name.endswith("_") and not name.startswith("_")
+    return name in _WRITES or in_place or "out" in node.kwargs
 
 
 def _mixes_dtypes(node: fx.Node) -> bool:

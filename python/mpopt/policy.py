@@ -88,14 +88,19 @@ def _rows(table: Mapping[str, Any]) -> list[str]:
 def _key(key: Any) -> str:
     if not isinstance(key, str):
         raise OptionError(f"policy {FROM_DICTIONARY}: the key {key!r} is no text")
-    return json.dumps(key, ensure_ascii=False)
+    return _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    """JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _value(value: Any, key: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+        return _quoted(value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):

@@ -5,33 +5,43 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any, Protocol
 
-Advance = Callable[[str], None]
-"""Moves the bar by one step and shows what comes next."""
+
+class Advance(Protocol):
+    """Shows what goes on."""
+
+    def __call__(self, text: str, done: int | None = None) -> None:
+        """`text` is next; `done` steps are done, or one more than before."""
+
+
+def _silent(text: str, done: int | None = None) -> None:
+    pass
 
 
 @contextlib.contextmanager
 def bar(title: str, steps: int) -> Iterator[Advance]:
     """Yield a function that moves a bar of `steps` steps on the error stream.
 
-    Without the package rich, steps are printed as lines of text.
+    Without the package rich, the title is all that is shown.
     """
     if not sys.stderr.isatty():
-        yield lambda text: None
+        yield _silent
         return
     try:
-        rich = importlib.import_module("rich.progress")
+        rich: Any = importlib.import_module("rich.progress")
         console = importlib.import_module("rich.console").Console(stderr=True)
     except ImportError:
-        yield lambda text: print(f"{title}: {text}", file=sys.stderr)
+        print(f"{title} (pip install rich shows a progress bar)", file=sys.stderr)
+        yield _silent
         return
-    columns = [
-        "{task.description}",
-        rich.BarColumn(),
-        rich.TimeElapsedColumn(),
-        "{task.fields[now]}",
-    ]
-    with rich.Progress(*columns, console=console, transient=True) as progress:
+    columns = ("{task.description}", rich.BarColumn(), rich.TimeElapsedColumn())
+    with rich.Progress(*columns, "{task.fields[now]}", console=console, transient=True) as progress:
         task = progress.add_task(title, total=steps, now="")
-        yield lambda text: progress.update(task, advance=1, now=text)
+
+        def advance(text: str, done: int | None = None) -> None:
+            move = {"advance": 1} if done is None else {"completed": done}
+            progress.update(task, now=text, **move)
+
+        yield advance

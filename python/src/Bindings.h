@@ -26,6 +26,9 @@ py::list rewritesToPython(ModuleOp module);
 /// Adds the class Module and the functions about pipelines.
 void bindCompiler(py::module_ &m);
 
+/// Adds the class CostModel and the functions that name models.
+void bindCostModel(py::module_ &m);
+
 /// Adds the classes Update and LossScaler.
 void bindRuntime(py::module_ &m);
 

@@ -13,5 +13,6 @@ PYBIND11_MODULE(_mpopt, m) {
     return stringifyOpKind(row ? row->kind : OpKind::Unknown).str();
   });
   python::bindCompiler(m);
+  python::bindCostModel(m);
   python::bindRuntime(m);
 }

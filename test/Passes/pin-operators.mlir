@@ -1,4 +1,4 @@
-// Operators that are sensitive by themselves: PinRules.def.
+// Operators that are sensitive by themselves: PinOps.def.
 // RUN: mpopt %s --mp-raise --mp-pin | FileCheck %s
 // RUN: mpopt %s --mp-pin | FileCheck %s
 // RUN: mpopt %s --mp-pin=half=f16 | FileCheck %s --check-prefix=F16
@@ -52,6 +52,8 @@ func.func @b27_cross_entropy(%x: tensor<64x512xbf16>, %t: tensor<64xi64>) -> ten
 // CHECK: aten.pow.Tensor_Tensor{{.*}}#mp.pin<fp32 result, "exponential"
 // CHECK: aten.logsumexp.default{{.*}}#mp.pin<fp32 both, "log-probability"
 // CHECK: aten.linalg_vector_norm.default{{.*}}#mp.pin<fp32 result, "distance"
+// CHECK: aten.log.default{{.*}}#mp.pin<fp32 both, "logarithm"
+// CHECK: aten.reciprocal.default{{.*}}#mp.pin<fp32 result, "inverse"
 func.func @b28_autocast_list(%x: tensor<4x16xbf16>) {
   %0 = mp.aten "aten.exp.default"(%x) : (tensor<4x16xbf16>) -> tensor<4x16xbf16>
   %1 = mp.aten "aten.cumsum.default"(%x) {args = {dim = -1}} : (tensor<4x16xbf16>) -> tensor<4x16xbf16>
@@ -60,6 +62,8 @@ func.func @b28_autocast_list(%x: tensor<4x16xbf16>) {
   %4 = mp.aten "aten.pow.Tensor_Tensor"(%x, %x) : (tensor<4x16xbf16>, tensor<4x16xbf16>) -> tensor<4x16xbf16>
   %5 = mp.aten "aten.logsumexp.default"(%x) {args = {dim = [-1]}} : (tensor<4x16xbf16>) -> tensor<4xbf16>
   %6 = mp.aten "aten.linalg_vector_norm.default"(%x) : (tensor<4x16xbf16>) -> tensor<bf16>
+  %7 = mp.aten "aten.log.default"(%x) : (tensor<4x16xbf16>) -> tensor<4x16xbf16>
+  %8 = mp.aten "aten.reciprocal.default"(%x) : (tensor<4x16xbf16>) -> tensor<4x16xbf16>
   return
 }
 

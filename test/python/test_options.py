@@ -54,6 +54,9 @@ def test_texts_of_the_environment(monkeypatch):
         ({"numerics": "fast"}, "numerics must be one of strict, precise"),
         ({"numerics": "relaxed"}, "not available yet"),
         ({"target": "tpu"}, "target must be one of auto, cpu, cuda"),
+        ({"cost_model": "sm_91"}, "cost_model: no cost model 'sm_91' .* did you mean 'sm_90'"),
+        ({"cost_model": "no/model.json"}, "no/model.json: cannot read: No such file"),
+        ({"cost_model": 3}, "cost_model must be a name or a path, not 3"),
         ({"strict": 1}, "strict must be true or false, not 1"),
         ({"bisect_limit": -1}, "bisect_limit must be a count"),
         ({"bisect_limit": True}, "bisect_limit must be a count"),
@@ -63,6 +66,9 @@ def test_texts_of_the_environment(monkeypatch):
         ({"dump": 3}, "dump must be a path"),
         ({"rewrite_log": 3}, "rewrite_log must be a path"),
         ({"pipeline": 3}, "pipeline must be a text"),
+        ({"heal": 1}, "heal must be true or false, not 1"),
+        ({"heal_after": 0}, "heal_after must be a count of calls, 1 or more, not 0"),
+        ({"heal_depth": -1}, "heal_depth must be a number of modules, not -1"),
     ],
 )
 def test_bad_options(given, message):
@@ -113,6 +119,7 @@ def test_digest_covers_what_decides_about_code():
     changed = [
         Options(numerics="strict"),
         Options(target="cpu"),
+        Options(cost_model="sm_80"),
         Options(pipeline=""),
         Options(disable_passes=("mp-raise",)),
         Options(bisect_limit=1),

@@ -252,6 +252,51 @@ def test_each_rule_has_a_section_with_its_contract():
     assert dict(re.findall(r"^## ([\w-]+) \((\w+)\)$", text, re.MULTILINE)) == rules
 
 
+HALVES = {"Both": "f16, bf16", "F16": "f16", "BF16": "bf16"}
+
+
+def test_the_document_of_pins_lists_each_rule():
+    rules = [
+        (name, HALVES[halves], text)
+        for _, name, halves, text in rows("passes/Pins/PinRules.def", "MP_PIN_RULE")
+    ]
+    document = (ROOT / "passes/docs/Pins.md").read_text()
+    assert len(rules) > 25
+    assert re.findall(r"^\| `([\w-]+)` \| ([\w, ]+) \| (.+) \|$", document, re.MULTILINE) == rules
+
+
+def test_each_pin_rule_has_a_test():
+    cases = "".join(f.read_text() for f in (ROOT / "test/Passes").glob("pin-*.mlir"))
+    rules = [name for _, name, _, _ in rows("passes/Pins/PinRules.def", "MP_PIN_RULE")]
+    assert [
+        n for n in rules if not re.search(rf'^// [A-Z0-9]+: .*"{n}"', cases, re.MULTILINE)
+    ] == []
+
+
+# Registered by Inductor when it is imported.
+OF_INDUCTOR = {"prims.inductor_random", "prims.prepare_softmax_online"}
+PIN_OPS = [row for row in rows("passes/Pins/PinOps.def", "MP_PIN_OP") if row[0] not in OF_INDUCTOR]
+
+
+def test_the_operators_of_pins_exist():
+    roles = rows("passes/Pins/PinPatterns.def", "MP_PIN_ROLE")
+    ranges = rows("passes/Pins/RangeRules.def", "MP_RANGE_ROW")
+    names = {row[0] for table in (PIN_OPS, roles, ranges) for row in table} - OF_INDUCTOR
+    assert len(names) > 120
+    for name in names:
+        assert operator(name) is not None
+    known = {row[0] for row in rows("dialect/IR/OpTable.def", "MP_OP_ROW")}
+    assert [n for n in names if not {n, ".".join(n.split(".")[:2])} & known] == []
+
+
+@pytest.mark.parametrize("row", [row for row in PIN_OPS if len(row) > 4], ids=lambda row: row[0])
+def test_the_results_that_a_row_pins_exist_and_are_floats(row):
+    schema = operator(row[0] + ".default")._schema
+    for index in row[4:]:
+        assert str(schema.returns[int(index)].type) == "Tensor"
+        assert schema.returns[int(index)].name not in ("reserve", "philox_seed", "unused")
+
+
 def test_each_constraint_has_a_negative_test():
     labels = re.findall(
         r"^- \*\*(\w+_c\d+)\*\*", (ROOT / "dialect/docs/Spec.md").read_text(), re.MULTILINE

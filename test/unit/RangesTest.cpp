@@ -90,6 +90,30 @@ TEST(Ranges, HeadroomIsInPowersOfTwo) {
   EXPECT_EQ(range.headroom(Float16Type::get(&context)), INFINITY);
 }
 
+TEST(Ranges, SharesUnderALossScale) {
+  RowText row;
+  row.more = R"(, "exponents": {"-30": 2, "-3": 5, "4": 1})";
+  Ranges ranges = parsed(row);
+  EXPECT_EQ(ranges.lossScale(), 1);
+  const Range *range = ranges.find("h.0", "aten.mm.default", 0);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->below(-24), 0.25);
+  EXPECT_EQ(range->below(-24 - 8), 0);
+  EXPECT_EQ(range->below(-2), 0.875);
+  StringRef head =
+      R"("mpopt-ranges", "version": 1, "loss_scale": {"scale": 256.0})";
+  llvm::Expected<Ranges> scaled = parseRanges(file(row, head), "r.json");
+  ASSERT_TRUE(bool(scaled));
+  EXPECT_EQ(scaled->lossScale(), 256);
+  EXPECT_EQ(errorOf(file(row, R"("mpopt-ranges", "version": 1,)"
+                              R"("loss_scale": {"scale": 0})")),
+            "ranges file 'r.json': 'loss_scale' is not positive");
+  row.more = R"(, "exponents": {"x": 2})";
+  EXPECT_EQ(errorOf(file(row)),
+            "ranges file 'r.json': expected counts by exponent at "
+            "file.values[0].exponents");
+}
+
 TEST(Ranges, DigestIsOfTheContent) {
   std::string text = file(RowText());
   RowText other;
@@ -241,4 +265,27 @@ TEST_F(MeasuredValuesTest, RaisedOperationsKeepTheirKeys) {
   Ranges rows = ranges();
   EXPECT_EQ(returned(MeasuredValues(function, rows)),
             (std::vector<double>{5.5, 4.5, 6.5}));
+}
+
+TEST_F(MeasuredValuesTest, AStatedKeyGoesBeforeCounting) {
+  Builder builder(&context);
+  auto state = [&](Operation *op, StringRef module, int64_t ordinal) {
+    op->setAttr("mp.measured",
+                builder.getArrayAttr({builder.getStringAttr(module),
+                                      builder.getStringAttr("aten.mm.default"),
+                                      builder.getI64IntegerAttr(ordinal),
+                                      builder.getStringAttr("forward")}));
+  };
+  Operation *returning = function.getBody().front().getTerminator();
+  Operation *last = returning->getOperand(0).getDefiningOp();
+  state(last, "h.0", 0);
+  Ranges rows = ranges();
+  EXPECT_EQ(returned(MeasuredValues(function, rows)),
+            (std::vector<double>{4.5, -1, -1}));
+  state(last, "elsewhere", 0);
+  EXPECT_EQ(returned(MeasuredValues(function, rows)),
+            (std::vector<double>{-1, -1, -1}));
+  last->setAttr("mp.measured", builder.getStringAttr("nonsense"));
+  EXPECT_EQ(returned(MeasuredValues(function, rows)),
+            (std::vector<double>{-1, -1, -1}));
 }

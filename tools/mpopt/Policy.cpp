@@ -9,6 +9,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
@@ -36,6 +37,11 @@ static std::string openPath(StringRef path) {
     if (int64_t number; !segment.getAsInteger(10, number))
       segment = "*";
   return llvm::join(segments, ".");
+}
+
+/// "1 rule", "2 rules".
+static std::string counted(int64_t count, StringRef what) {
+  return (llvm::Twine(count) + " " + what + (count == 1 ? "" : "s")).str();
 }
 
 /// `text` as it may stand in a comment.
@@ -108,9 +114,9 @@ static void printPaths(const Inventory &inventory, llvm::raw_ostream &os) {
   os << "\n# Rules: all selectors of a rule must match; the last matching rule "
         "decides.\n# Modules in this graph:\n";
   for (const auto &[path, count] : inventory.paths)
-    os << llvm::formatv("#   {0,-48} {1} module{2}, {3} operations\n",
-                        oneLine(path), count.modules.size(),
-                        count.modules.size() == 1 ? "" : "s", count.operations);
+    os << llvm::formatv("#   {0,-48} {1}, {2}\n", oneLine(path),
+                        counted(count.modules.size(), "module"),
+                        counted(count.operations, "operation"));
   std::string example =
       inventory.paths.empty() ? "**" : oneLine(inventory.paths.begin()->first);
   os << "# [[rule]]\n# module = \"" << example
@@ -122,7 +128,7 @@ static void printPaths(const Inventory &inventory, llvm::raw_ostream &os) {
         "module/operator\n"
         "# precision = \"fp32\"          # fp32, half or keep\n"
         "# where = \"result\"            # result, operands or both\n"
-        "# why = \"\"                    # shown in every report\n";
+        "# why = \"a reason\"            # shown in every report\n";
 }
 
 static void printUnknown(const Inventory &inventory, llvm::raw_ostream &os) {
@@ -192,21 +198,22 @@ static void collectMatches(const Policy &policy, func::FuncOp func,
     decisions.of(arg);
     count(matcher.rulesFor(arg), "", "argument");
   }
+  Unmatched unmatched(func);
   for (auto [i, rule] : llvm::enumerate(rules)) {
     rule.matched += decisions.matched()[i];
     rule.decided += decisions.decided()[i];
     if (rule.matched == 0)
-      rule.why = whyUnmatched(policy.rules[i], func);
+      rule.why = unmatched.why(policy.rules[i]);
   }
 }
 
 static void printSummary(const Policy &policy, llvm::raw_ostream &os) {
-  os << policy.name << ": " << policy.rules.size() << " rules, "
-     << policy.ops.size() << " operators, ";
+  os << policy.name << ": " << counted(policy.rules.size(), "rule") << ", "
+     << counted(policy.ops.size(), "operator") << ", ";
   if (policy.level)
     os << "level " << *policy.level << ", ";
   if (policy.epsilon)
-    os << llvm::formatv("epsilon {0}, ", *policy.epsilon);
+    os << llvm::format("epsilon %g, ", *policy.epsilon);
   if (policy.enabled) {
     os << "groups ";
     llvm::interleave(

@@ -72,7 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", metavar="FILE", help="write tidy rows; - for standard output")
     add("--quick", action="store_true", help="small models, few samples")
     add("--size", choices=("full", "quick", "tiny"), help="size of the models alone")
-    add("--numerics", choices=("strict", "precise"), help="contract of the mpopt variants")
+    add(
+        "--numerics",
+        choices=("strict", "precise", "relaxed"),
+        help="contract of the mpopt variants",
+    )
     add("--option", action="append", default=[], metavar="K=V", help="of the mpopt backend")
     add("--rounds", type=int, help="step, update: timed rounds (20; quick 7)")
     add("--seconds", type=float, help="step: stop timing after this long (120; quick 15)")

@@ -1,0 +1,197 @@
+//===- ApplyPrecision.cpp - mp-apply-precision ----------------------------===//
+
+#include "dialect/Graph/Graph.h"
+#include "passes/Casts/CastPatterns.h"
+#include "passes/Passes.h"
+#include "passes/Placement/StoredValues.h"
+
+namespace mlir::mp {
+#define GEN_PASS_DEF_APPLYPRECISION
+#include "passes/Passes.h.inc"
+} // namespace mlir::mp
+
+using namespace mlir;
+using namespace mlir::mp;
+
+namespace {
+/// Rewrites reads of wide values into reads of half copies.
+class HalfReads {
+public:
+  explicit HalfReads(RewriteLog &log) : log(log) {}
+
+  /// False once the rewrite limit is reached.
+  bool readAs(OpOperand &use, Type half) {
+    bool isRounded = false;
+    Value root = rootOf(use.get(), isRounded);
+    if (isRounded || use.get() == Value() ||
+        !cast<RankedTensorType>(root.getType()).getElementType().isF32())
+      return true;
+    if (!log.apply(Rule::RoundStore, use.getOwner(),
+                   reasonFor(root, use, half)))
+      return false;
+    Value narrow =
+        viewLike(use.get(), root, copyOf(root, half), use.getOwner());
+    OpBuilder builder(use.getOwner());
+    auto widened = CastOp::create(
+        builder, derivedLocation(use.getOwner()->getLoc()), narrow,
+        cast<RankedTensorType>(use.get().getType()).getElementType(),
+        CastOrigin::mpopt);
+    copyPhase(use.getOwner(), widened);
+    use.set(widened.getOutput());
+    return true;
+  }
+
+private:
+  static std::string reasonFor(Value root, OpOperand &use, Type half) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    Operation *producer = root.getDefiningOp();
+    os << "operand " << use.getOperandNumber() << " is stored in " << half;
+    bool isSaved =
+        producer && !isBackward(producer) && isBackward(use.getOwner());
+    os << (isSaved ? " for backward" : " between kernels");
+    if (producer)
+      os << ", made by " << frameworkCallee(producer);
+    return text;
+  }
+
+  static void copyPhase(Operation *from, Operation *to) {
+    for (StringRef name :
+         {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
+      if (Attribute attr = from->getAttr(name))
+        to->setAttr(name, attr);
+  }
+
+  /// The half copy of `root`, stored by the kernel that makes it.
+  Value copyOf(Value root, Type half) {
+    Value &copy = copies[root];
+    if (copy)
+      return copy;
+    OpBuilder builder(root.getContext());
+    builder.setInsertionPointAfterValue(root);
+    CastOp narrowing = existingCopy(root, half);
+    if (narrowing)
+      narrowing->moveBefore(builder.getInsertionBlock(),
+                            builder.getInsertionPoint());
+    else
+      narrowing = CastOp::create(builder, derivedLocation(root.getLoc()), root,
+                                 half, CastOrigin::mpopt);
+    Operation *producer = root.getDefiningOp();
+    if (producer)
+      copyPhase(producer, narrowing);
+    builder.setInsertionPointAfter(narrowing);
+    auto stored =
+        MaterializeOp::create(builder, derivedLocation(narrowing.getLoc()),
+                              narrowing.getType(), narrowing.getOutput());
+    stored->setDiscardableAttrs(narrowing->getDiscardableAttrDictionary());
+    narrowing.getOutput().replaceAllUsesExcept(stored.getOutput(), stored);
+    return copy = stored.getOutput();
+  }
+
+  static CastOp existingCopy(Value root, Type half) {
+    Operation *producer = root.getDefiningOp();
+    for (Operation *user : root.getUsers()) {
+      auto narrowing = dyn_cast<CastOp>(user);
+      if (narrowing && narrowing.getTo() == half && producer &&
+          inSamePhase(producer, narrowing))
+        return narrowing;
+    }
+    return nullptr;
+  }
+
+  /// `copy` through the views that lead from `root` to `value`.
+  Value viewLike(Value value, Value root, Value copy, Operation *reader) {
+    SmallVector<Operation *> views;
+    for (; value != root; value = value.getDefiningOp()->getOperand(0))
+      views.push_back(value.getDefiningOp());
+    OpBuilder builder(reader);
+    Type half = cast<RankedTensorType>(copy.getType()).getElementType();
+    for (Operation *view : llvm::reverse(views)) {
+      // Stores and conversions belong to the wide copy.
+      if (isa<MaterializeOp, CastOp>(view))
+        continue;
+      Value &made = viewed[{view, int(isBackward(reader))}];
+      if (!made) {
+        builder.setInsertionPointAfterValue(
+            isBackward(reader) == isBackward(view) ? view->getResult(0) : copy);
+        builder.setInsertionPointAfter(latest(view, copy));
+        Operation *clone = builder.clone(*view);
+        clone->setLoc(derivedLocation(view->getLoc()));
+        clone->setOperand(0, copy);
+        clone->getResult(0).setType(resultIn(clone, half));
+        if (isBackward(reader))
+          copyPhase(reader, clone);
+        made = clone->getResult(0);
+      }
+      copy = made;
+    }
+    return copy;
+  }
+
+  /// The later of a view and what makes its operand.
+  static Operation *latest(Operation *view, Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    return producer && view->isBeforeInBlock(producer) ? producer : view;
+  }
+
+  RewriteLog &log;
+  llvm::DenseMap<Value, Value> copies;
+  llvm::DenseMap<std::pair<Operation *, int>, Value> viewed;
+};
+
+/// Lets a product of halves store its accumulator.
+bool storeWide(MatmulOp matmul, Type wide, RewriteLog &log) {
+  if (!log.apply(Rule::WideResult, matmul,
+                 "the f32 accumulator is stored, which every reader widens"))
+    return false;
+  OpBuilder builder(matmul->getContext());
+  builder.setInsertionPointAfter(matmul);
+  Type narrow = matmul.getOutput().getType().getElementType();
+  auto type = withElementType(matmul.getOutput(), wide);
+  matmul.getOutput().setType(type);
+  auto narrowing =
+      CastOp::create(builder, derivedLocation(matmul.getLoc()),
+                     matmul.getOutput(), narrow, CastOrigin::autocast);
+  narrowing->setDiscardableAttrs(matmul->getDiscardableAttrDictionary());
+  narrowing->removeDiscardableAttr(MPDialect::kStoreAsAttrName);
+  matmul.getOutput().replaceAllUsesExcept(narrowing.getOutput(), narrowing);
+  return true;
+}
+
+struct ApplyPrecision : mp::impl::ApplyPrecisionBase<ApplyPrecision> {
+  using ApplyPrecisionBase::ApplyPrecisionBase;
+
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    RewriteLog log(getOperation(), getArgument());
+    HalfReads reads(log);
+    SmallVector<Operation *> marked;
+    for (Operation &op : getOperation().getBody().front())
+      if (op.hasAttr(MPDialect::kReadAsAttrName) ||
+          op.hasAttr(MPDialect::kStoreAsAttrName))
+        marked.push_back(&op);
+    for (Operation *op : marked)
+      if (!apply(op, reads, log))
+        break;
+    for (Operation *op : marked) {
+      op->removeAttr(MPDialect::kReadAsAttrName);
+      op->removeAttr(MPDialect::kStoreAsAttrName);
+    }
+    log.commit();
+  }
+
+private:
+  static bool apply(Operation *op, HalfReads &reads, RewriteLog &log) {
+    if (auto hints = op->getAttrOfType<ArrayAttr>(MPDialect::kReadAsAttrName))
+      for (auto [hint, use] : llvm::zip(hints, op->getOpOperands()))
+        if (auto half = dyn_cast<TypeAttr>(hint))
+          if (!reads.readAs(use, half.getValue()))
+            return false;
+    auto wide = op->getAttrOfType<TypeAttr>(MPDialect::kStoreAsAttrName);
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && wide)
+      return storeWide(matmul, wide.getValue(), log);
+    return true;
+  }
+};
+} // namespace

@@ -1,0 +1,112 @@
+//===- AssignPrecision.cpp - mp-assign-precision --------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/Placement/Placement.h"
+#include "passes/Placement/Solver.h"
+#include "passes/Placement/Traffic.h"
+
+namespace mlir::mp {
+#define GEN_PASS_DEF_ASSIGNPRECISION
+#include "passes/Passes.h.inc"
+} // namespace mlir::mp
+
+using namespace mlir;
+using namespace mlir::mp;
+
+static bool isCUDA(func::FuncOp func) {
+  auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
+  return target && target.getValue() == "cuda";
+}
+
+namespace {
+struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
+  using AssignPrecisionBase::AssignPrecisionBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (func.isExternal() || numerics == Numerics::Strict)
+      return;
+    FusionEstimate fusion(func, isCUDA(func));
+    Placement placement(func, fusion, placementOptions(func));
+    if (placement.getValues().empty())
+      return;
+    double total = placement.getNoise().total();
+    // Errors grow by 1 + epsilon, so variances by its square.
+    double budget = ((1 + epsilon) * (1 + epsilon) - 1) * total;
+    std::optional<Solution> solution =
+        solveWithin(placement.getProblem(), budget);
+    if (!solution) {
+      func.emitError("the types that the graph fixes leave no placement");
+      return signalPassFailure();
+    }
+    mark(placement, solution->assignment);
+    record(func, *solution, total);
+  }
+
+private:
+  PlacementOptions placementOptions(func::FuncOp func) const {
+    PlacementOptions options;
+    if (numerics == Numerics::Relaxed)
+      options.freedom = freedom;
+    options.hasWideResults = isCUDA(func);
+    options.minElements = minElements;
+    return options;
+  }
+
+  static void mark(const Placement &placement,
+                   const PlacementProblem::Assignment &assignment) {
+    for (const Placement::StoredValue &stored : placement.getValues())
+      for (const Placement::Port &port : stored.ports)
+        if (assignment.ports[port.port] == Storage::Low && !port.isRounded &&
+            isWide(stored.root, port))
+          markRead(*port.use, placement.getHalfType());
+    markResults(placement, assignment);
+  }
+
+  static bool isWide(Value root, const Placement::Port &port) {
+    auto elementType = [](Value value) {
+      return cast<RankedTensorType>(value.getType()).getElementType();
+    };
+    return elementType(root).isF32() && elementType(port.use->get()).isF32();
+  }
+
+  static void markRead(OpOperand &use, Type half) {
+    Operation *reader = use.getOwner();
+    Builder builder(reader->getContext());
+    SmallVector<Attribute> reads(reader->getNumOperands(),
+                                 builder.getUnitAttr());
+    if (auto old = reader->getAttrOfType<ArrayAttr>(MPDialect::kReadAsAttrName))
+      reads.assign(old.begin(), old.end());
+    reads[use.getOperandNumber()] = TypeAttr::get(half);
+    reader->setAttr(MPDialect::kReadAsAttrName, builder.getArrayAttr(reads));
+  }
+
+  static void markResults(const Placement &placement,
+                          const PlacementProblem::Assignment &assignment) {
+    const PlacementProblem &problem = placement.getProblem();
+    for (const Placement::StoredValue &stored : placement.getValues()) {
+      const auto &value = problem.getValues()[stored.value];
+      if (!value.hasFreeResult ||
+          assignment.results[stored.value] == Storage::Low)
+        continue;
+      Operation *producer = stored.root.getDefiningOp();
+      producer->setAttr(
+          MPDialect::kStoreAsAttrName,
+          TypeAttr::get(Float32Type::get(producer->getContext())));
+    }
+  }
+
+  void record(func::FuncOp func, const Solution &solution, double total) {
+    Builder builder(func.getContext());
+    auto number = [&](double value) { return builder.getF64FloatAttr(value); };
+    func->setAttr(MPDialect::kPlacementAttrName,
+                  builder.getDictionaryAttr(
+                      {builder.getNamedAttr(
+                           "cost", builder.getI64IntegerAttr(solution.bytes)),
+                       builder.getNamedAttr("noise", number(solution.noise)),
+                       builder.getNamedAttr("noise_traced", number(total)),
+                       builder.getNamedAttr("noise_price",
+                                            number(solution.noisePrice))}));
+  }
+};
+} // namespace

@@ -1,0 +1,202 @@
+//===- Placement.cpp - the placement problem of a graph -------------------===//
+
+#include "passes/Placement/Placement.h"
+#include "dialect/IR/Pins.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+
+static Type elementTypeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+static bool isBackwardValue(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isBackward(op);
+}
+
+Placement::Placement(func::FuncOp func, const FusionEstimate &fusion,
+                     const PlacementOptions &options)
+    : fusion(fusion), options(options), noise(func),
+      half(options.openHalf ? options.openHalf : halfTypeOf(func)) {
+  if (!half)
+    return;
+  if (options.openHalf)
+    for (const FusionEstimate::Kernel &kernel : fusion.getKernels())
+      if (kernel.isExternal)
+        addOpenCall(kernel.stored.front());
+  for (size_t i = 0; i < fusion.getKernels().size(); ++i)
+    addReads(i);
+  addResults(func.getBody().front().getTerminator());
+  correlate();
+}
+
+/// The readers of one rounded copy see the same error, so that what reaches the
+/// results along k ways adds up before it is squared: by Cauchy and Schwarz to k
+/// times the sum of the squares at most.
+void Placement::correlate() {
+  for (const StoredValue &stored : values) {
+    auto isNoisy = [&](const Port &port) {
+      return problem.getPorts()[port.port].noise > 0;
+    };
+    double ways = llvm::count_if(stored.ports, isNoisy);
+    for (const Port &port : stored.ports)
+      problem.scaleNoise(port.port, ways);
+  }
+}
+
+void Placement::addOpenCall(Operation *op) {
+  std::optional<CallShape> shape = openCallShape(op);
+  if (!shape)
+    return;
+  OpenCall open{op, -1, costOf(*shape, *options.costs, half)};
+  auto bytes = [&](double seconds) {
+    return std::llround(
+        std::min(seconds * options.costs->bandwidth, double(1ll << 45)));
+  };
+  PlacementProblem::Call call{bytes(open.cost.wide), bytes(open.cost.half), {}};
+  bool isPinned = hasPinnedOperands(op) ||
+                  (!options.hasWideResults &&
+                   llvm::any_of(op->getResults(), [](Value result) {
+                     return isPinnedWide(result);
+                   }));
+  if (!open.cost.pays || isPinned)
+    call.fixed = Storage::High;
+  open.call = callOf[op] = problem.addCall(call);
+  openCalls.push_back(std::move(open));
+}
+
+void Placement::addReads(int number) {
+  const FusionEstimate::Kernel &kernel = fusion.getKernels()[number];
+  for (Operation *op : fusion.operationsOf(kernel)) {
+    // A conversion is a copy of its root and no reader of it.
+    if (isCopy(op))
+      continue;
+    for (OpOperand &use : op->getOpOperands())
+      addRead(use, number, kernel.isExternal);
+  }
+}
+
+void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
+  std::optional<RootRead> read = readOf(use, fusion);
+  if (!read || (!isExternal && fusion.kernelOf(read->buffer) == kernel))
+    return;
+  StoredValue *stored = valueFor(*read);
+  if (!stored)
+    return;
+  PlacementProblem::Port port;
+  port.value = stored->value;
+  port.kernel = kernel;
+  auto call = callOf.find(use.getOwner());
+  if (call != callOf.end() &&
+      changesWithCall(use.getOwner(), use.get().getType())) {
+    // What the call itself reads is part of its cost.
+    port.call = call->second;
+  } else {
+    port.fixed = fixedType(use, *read);
+    port.readHigh = 4 * read->elements;
+    port.readLow = 2 * read->elements;
+  }
+  port.isKept = read->root.getDefiningOp() && !isBackwardValue(read->root) &&
+                isBackward(use.getOwner());
+  port.followsResult = callOf.count(read->root.getDefiningOp());
+  if (!read->isRounded && !isExternal && !port.followsResult &&
+      elementTypeOf(read->root).isF32())
+    port.noise = noise.priceOf(use);
+  stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
+}
+
+/// Results have the types that the caller knows.
+void Placement::addResults(Operation *terminator) {
+  for (OpOperand &use : terminator->getOpOperands()) {
+    std::optional<RootRead> read = readOf(use, fusion);
+    StoredValue *stored = read ? valueFor(*read) : nullptr;
+    if (!stored)
+      continue;
+    PlacementProblem::Port port;
+    port.value = stored->value;
+    port.fixed =
+        isHalf(elementTypeOf(use.get())) ? Storage::Low : Storage::High;
+    stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
+  }
+}
+
+Placement::StoredValue *Placement::valueFor(const RootRead &read) {
+  auto [number, isNew] = numbers.try_emplace(read.root, -1);
+  if (isNew) {
+    Type type = elementTypeOf(read.root);
+    bool isKnown = type.isF32() || type == half;
+    if (isKnown &&
+        estimatedElements(read.root.getType()) > options.minElements) {
+      number->second = values.size();
+      values.push_back({read.root, problem.addValue(describe(read)), {}});
+    }
+  }
+  return number->second < 0 ? nullptr : &values[number->second];
+}
+
+PlacementProblem::Value Placement::describe(const RootRead &read) {
+  using Problem = PlacementProblem;
+  Problem::Value value;
+  Type type = elementTypeOf(read.root);
+  int64_t elements = estimatedElements(read.root.getType());
+  int64_t high = 4 * elements, low = 2 * elements;
+  value.storeHigh = high;
+  value.storeLow = low;
+  value.widen = value.narrow = high + low + options.launchBytes;
+  Operation *producer = read.root.getDefiningOp();
+  if (!producer) {
+    value.producer = Problem::Producer::Input;
+    value.given = type.isF32() ? Storage::High : Storage::Low;
+    return value;
+  }
+  value.keepHigh = options.memoryPrice * high;
+  value.keepLow = options.memoryPrice * low;
+  if (kernelRoleOf(producer) != KernelRole::External)
+    return value;
+  value.producer = Problem::Producer::External;
+  auto open = callOf.find(producer);
+  if (open != callOf.end() && changesWithCall(producer, read.root.getType())) {
+    value.owner = open->second;
+    value.hasFreeResult = options.hasWideResults && isa<MatmulOp>(producer);
+    value.storeHigh = value.storeLow = 0;
+    return value;
+  }
+  Storage computed = type.isF32() ? Storage::High : Storage::Low;
+  value.owner = problem.addCall({0, 0, computed});
+  value.hasFreeResult = computed == Storage::Low && options.hasWideResults &&
+                        isa<MatmulOp>(producer);
+  return value;
+}
+
+Freedom Placement::freedomNeededFor(OpOperand &use,
+                                    const RootRead &read) const {
+  if (isBackwardValue(read.root))
+    return Freedom::Gradients;
+  return isBackward(use.getOwner()) ? Freedom::Saved : Freedom::Stream;
+}
+
+std::optional<Storage> Placement::fixedType(OpOperand &use,
+                                            const RootRead &read) const {
+  Operation *reader = use.getOwner();
+  if (kernelRoleOf(reader) == KernelRole::External)
+    return isHalf(elementTypeOf(use.get())) ? Storage::Low : Storage::High;
+  // What is rounded anyway may be read in either type.
+  if (read.isRounded)
+    return std::nullopt;
+  if (!elementTypeOf(read.root).isF32())
+    return options.hasWideResults ? std::nullopt : std::optional(Storage::Low);
+  // A call that becomes one of halves rounds its result; readers take it so.
+  if (callOf.count(read.root.getDefiningOp()) && !isPinnedWide(read.root))
+    return std::nullopt;
+  // Parameters and other arguments are the caller's.
+  if (!read.root.getDefiningOp() ||
+      freedomNeededFor(use, read) > options.freedom)
+    return Storage::High;
+  auto precision = dyn_cast<PrecisionOpInterface>(reader);
+  if (!precision || precision.observesRounding(use.getOperandNumber()))
+    return Storage::High;
+  if (isPinnedWide(read.root) || isPinnedWide(use))
+    return Storage::High;
+  return std::nullopt;
+}

@@ -1,0 +1,25 @@
+//===- Solver.h - the best placement within a noise budget -----*- C++ -*-===//
+
+#ifndef MP_PASSES_PLACEMENT_SOLVER_H
+#define MP_PASSES_PLACEMENT_SOLVER_H
+
+#include "passes/Placement/Problem.h"
+
+namespace mlir::mp {
+
+struct Solution {
+  PlacementProblem::Assignment assignment;
+  int64_t bytes = 0;     ///< cost without the price of noise
+  double noise = 0;      ///< added, in the unit of Noise.h
+  double noisePrice = 0; ///< bytes per unit of noise
+};
+
+/// The cheapest assignment whose noise is at most `budget` among those that are
+/// optimal for some price of noise (the lower convex hull of bytes over noise).
+/// std::nullopt if what is fixed contradicts itself.
+std::optional<Solution> solveWithin(const PlacementProblem &problem,
+                                    double budget);
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_PLACEMENT_SOLVER_H

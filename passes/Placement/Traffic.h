@@ -1,0 +1,29 @@
+//===- Traffic.h - bytes that a graph moves --------------------*- C++ -*-===//
+//
+// Counts what the kernels of a FusionEstimate read and store. It knows nothing
+// of a placement: a placement is judged by counting again after it was applied.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_PASSES_PLACEMENT_TRAFFIC_H
+#define MP_PASSES_PLACEMENT_TRAFFIC_H
+
+#include "passes/Placement/Fusion.h"
+
+namespace mlir::mp {
+
+struct Traffic {
+  int64_t fusedBytes = 0;    ///< read and stored by generated kernels
+  int64_t externalBytes = 0; ///< read and stored by library calls and the like
+  int64_t savedBytes = 0;    ///< made by forward, read by backward
+  int64_t fusedKernels = 0;
+  int64_t externalKernels = 0;
+  int64_t castKernels = 0; ///< generated kernels that only convert
+  int64_t castBytes = 0;
+};
+
+Traffic countTraffic(func::FuncOp func, const FusionEstimate &fusion);
+
+} // namespace mlir::mp
+
+#endif // MP_PASSES_PLACEMENT_TRAFFIC_H
