@@ -3,6 +3,7 @@
 #include "dialect/Graph/Graph.h"
 #include "passes/Casts/CastPatterns.h"
 #include "passes/Passes.h"
+#include "passes/Placement/LibraryCalls.h"
 #include "passes/Placement/StoredValues.h"
 
 namespace mlir::mp {
@@ -158,6 +159,37 @@ bool storeWide(MatmulOp matmul, Type wide, RewriteLog &log) {
   return true;
 }
 
+/// Computes a library call of f32 operands from halves, as autocast would.
+bool computeAs(Operation *call, Type half, RewriteLog &log) {
+  std::string reason;
+  llvm::raw_string_ostream(reason) << "computed from operands in " << half;
+  if (!log.apply(Rule::HalfCall, call, reason))
+    return false;
+  OpBuilder builder(call);
+  auto convert = [&](Value value, Type type) {
+    auto cast = CastOp::create(builder, derivedLocation(call->getLoc()), value,
+                               type, CastOrigin::autocast);
+    for (StringRef name :
+         {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
+      if (Attribute attr = call->getAttr(name))
+        cast->setAttr(name, attr);
+    return cast;
+  };
+  for (OpOperand &use : call->getOpOperands())
+    if (changesWithCall(call, use.get().getType()))
+      use.set(convert(use.get(), half).getOutput());
+  builder.setInsertionPointAfter(call);
+  for (Value result : call->getResults()) {
+    if (!changesWithCall(call, result.getType()))
+      continue;
+    Type wide = cast<RankedTensorType>(result.getType()).getElementType();
+    result.setType(withElementType(result, half));
+    CastOp widened = convert(result, wide);
+    result.replaceAllUsesExcept(widened.getOutput(), widened);
+  }
+  return true;
+}
+
 struct ApplyPrecision : mp::impl::ApplyPrecisionBase<ApplyPrecision> {
   using ApplyPrecisionBase::ApplyPrecisionBase;
 
@@ -168,26 +200,33 @@ struct ApplyPrecision : mp::impl::ApplyPrecisionBase<ApplyPrecision> {
     HalfReads reads(log);
     SmallVector<Operation *> marked;
     for (Operation &op : getOperation().getBody().front())
-      if (op.hasAttr(MPDialect::kReadAsAttrName) ||
-          op.hasAttr(MPDialect::kStoreAsAttrName))
+      if (llvm::any_of(hintNames(),
+                       [&](StringRef name) { return op.hasAttr(name); }))
         marked.push_back(&op);
     for (Operation *op : marked)
       if (!apply(op, reads, log))
         break;
-    for (Operation *op : marked) {
-      op->removeAttr(MPDialect::kReadAsAttrName);
-      op->removeAttr(MPDialect::kStoreAsAttrName);
-    }
+    for (Operation *op : marked)
+      for (StringRef name : hintNames())
+        op->removeAttr(name);
     log.commit();
   }
 
 private:
+  static std::array<StringRef, 3> hintNames() {
+    return {MPDialect::kReadAsAttrName, MPDialect::kStoreAsAttrName,
+            MPDialect::kComputeAsAttrName};
+  }
+
   static bool apply(Operation *op, HalfReads &reads, RewriteLog &log) {
     if (auto hints = op->getAttrOfType<ArrayAttr>(MPDialect::kReadAsAttrName))
       for (auto [hint, use] : llvm::zip(hints, op->getOpOperands()))
         if (auto half = dyn_cast<TypeAttr>(hint))
           if (!reads.readAs(use, half.getValue()))
             return false;
+    if (auto half = op->getAttrOfType<TypeAttr>(MPDialect::kComputeAsAttrName))
+      if (!computeAs(op, half.getValue(), log))
+        return false;
     auto wide = op->getAttrOfType<TypeAttr>(MPDialect::kStoreAsAttrName);
     if (auto matmul = dyn_cast<MatmulOp>(op); matmul && wide)
       return storeWide(matmul, wide.getValue(), log);

@@ -3,7 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/Placement/Placement.h"
 #include "passes/Placement/Solver.h"
-#include "passes/Placement/Traffic.h"
+#include "passes/RewriteLog.h"
 
 namespace mlir::mp {
 #define GEN_PASS_DEF_ASSIGNPRECISION
@@ -12,6 +12,13 @@ namespace mlir::mp {
 
 using namespace mlir;
 using namespace mlir::mp;
+
+/// The cost model that `name` says, or that of the function's target.
+static llvm::Expected<CostModel> costModelFor(StringRef name, bool isCUDA) {
+  if (!name.empty())
+    return loadCostModel(name);
+  return loadCostModel(isCUDA ? "sm_80" : hostCostModel());
+}
 
 static bool isCUDA(func::FuncOp func) {
   auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
@@ -26,8 +33,13 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     func::FuncOp func = getOperation();
     if (func.isExternal() || numerics == Numerics::Strict)
       return;
+    llvm::Expected<CostModel> costs = costModelFor(costModel, isCUDA(func));
+    if (!costs) {
+      func.emitError(llvm::toString(costs.takeError()));
+      return signalPassFailure();
+    }
     FusionEstimate fusion(func, isCUDA(func));
-    Placement placement(func, fusion, placementOptions(func));
+    Placement placement(func, fusion, placementOptions(func, *costs));
     if (placement.getValues().empty())
       return;
     double total = placement.getNoise().total();
@@ -40,17 +52,48 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
       return signalPassFailure();
     }
     mark(placement, solution->assignment);
+    markCalls(placement, solution->assignment);
     record(func, *solution, total);
   }
 
 private:
-  PlacementOptions placementOptions(func::FuncOp func) const {
+  PlacementOptions placementOptions(func::FuncOp func,
+                                    const CostModel &costs) const {
     PlacementOptions options;
     if (numerics == Numerics::Relaxed)
       options.freedom = freedom;
     options.hasWideResults = isCUDA(func);
     options.minElements = minElements;
+    options.costs = &costs;
+    options.launchBytes = costs.launch * costs.bandwidth;
+    if (precision == Half::BF16)
+      options.openHalf = BFloat16Type::get(func.getContext());
+    else if (precision == Half::F16)
+      options.openHalf = Float16Type::get(func.getContext());
     return options;
+  }
+
+  void markCalls(const Placement &placement,
+                 const PlacementProblem::Assignment &assignment) {
+    RewriteLog log(getOperation(), getArgument());
+    for (const Placement::OpenCall &open : placement.getOpenCalls()) {
+      if (assignment.calls[open.call] == Storage::Low)
+        open.op->setAttr(MPDialect::kComputeAsAttrName,
+                         TypeAttr::get(placement.getHalfType()));
+      else
+        log.miss(Rule::HalfCall, open.op, whyWide(placement, open));
+    }
+    log.commit();
+  }
+
+  static std::string whyWide(const Placement &placement,
+                             const Placement::OpenCall &open) {
+    if (!open.cost.pays)
+      return "stays f32: " + open.cost.verdict;
+    if (placement.getProblem().getCalls()[open.call].fixed)
+      return "stays f32: pinned";
+    return "stays f32: conversions around it cost more than it saves (" +
+           open.cost.verdict + ")";
   }
 
   static void mark(const Placement &placement,

@@ -22,6 +22,7 @@ enum class Half {
   Auto, ///< f16 if the graph holds any, else bf16
   BF16,
   F16,
+  None, ///< no half format
 };
 
 #define GEN_PASS_DECL

@@ -254,6 +254,12 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
     Never rounded: arguments, results, what is pinned (`mp.pin`), what a
     comparison, an index or an integer conversion reads, small tensors.
 
+    With `precision`, matrix products, convolutions and attention of f32 operands
+    may become ones of halves (`mp.compute_as`), where the cost model says that it
+    pays for the call and for the conversions around it; so a program without
+    autocast gets what autocast is for. A call that stays is a missed record with
+    the figures.
+
     Example: test/Passes/Examples/assign-precision.mlir
   }];
   let options = [
@@ -271,6 +277,16 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
              clEnumValN(::mlir::mp::Freedom::Stream, "stream",
                         "also what forward hands on")
            )}]>,
+    Option<"precision", "precision", "::mlir::mp::Half",
+           "::mlir::mp::Half::None",
+           "half type that calls of f32 operands may be computed in",
+           [{::llvm::cl::values(
+             clEnumValN(::mlir::mp::Half::None, "none", "none"),
+             clEnumValN(::mlir::mp::Half::BF16, "bf16", "bf16"),
+             clEnumValN(::mlir::mp::Half::F16, "f16", "f16")
+           )}]>,
+    Option<"costModel", "cost-model", "std::string", "",
+           "name or file of the cost model; by default that of the target">,
     Option<"minElements", "min-elements", "int64_t", "16384",
            "smaller tensors are left alone">];
   let dependentDialects = ["::mlir::mp::MPDialect"];
@@ -281,7 +297,9 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::func::FuncOp"> {
   let description = [{
     A value that some kernel is to read rounded gets one half copy, stored by the
     kernel that makes the value, and each such reader widens it again. A matrix
-    product with `mp.store_as` gets that result type. Removes the hints. Each
+    product with `mp.store_as` gets that result type. A call with `mp.compute_as`
+    reads its operands narrowed, and its results are widened, by conversions of
+    origin `autocast`. Removes the hints. Each
     rewrite is recorded.
 
     Example: test/Passes/Examples/apply-precision.mlir

@@ -9,16 +9,34 @@ using namespace mlir::mp;
 
 using Passes = std::vector<std::unique_ptr<Pass>>;
 
+/// What must keep its type, by the user's word first. On the types as traced,
+/// before conversions go.
+static void addPins(Passes &passes, const std::string &ranges) {
+  passes.push_back(createApplyPolicy());
+  PinTypesOptions pin;
+  pin.rangesFile = ranges;
+  passes.push_back(createPinTypes(pin));
+}
+
+/// Types of library calls are chosen on the whole graph, before a partitioner
+/// sees what their operands cost to keep.
+static void addTypesOfCalls(Passes &passes, const PipelineOptions &options) {
+  AssignPrecisionOptions assign;
+  assign.precision = options.precision;
+  assign.costModel = options.costModel;
+  passes.push_back(createAssignPrecision(assign));
+  passes.push_back(createApplyPrecision());
+}
+
 static Passes passesOf(const PipelineOptions &options) {
   Passes passes;
   // First, so that no later pass meets a second spelling of a conversion.
   passes.push_back(createNormalize());
   // Before conversions move: afterwards they could hide a pattern.
   passes.push_back(createRaise());
-  // Before the first decision about precision.
-  passes.push_back(createApplyPolicy());
-  // On the types as traced, before conversions go; adds to what the user says.
-  passes.push_back(createPinTypes());
+  addPins(passes, options.ranges);
+  if (options.precision != Half::None)
+    addTypesOfCalls(passes, options);
   passes.push_back(createEliminateCasts({options.numerics}));
   // Last but one: the graph goes back to the framework.
   passes.push_back(createLower());
@@ -31,9 +49,11 @@ static Passes passesOf(const PartitionedOptions &options) {
   Passes passes;
   passes.push_back(createNormalize());
   passes.push_back(createRaise());
+  addPins(passes, options.ranges);
   AssignPrecisionOptions assign;
   assign.numerics = options.numerics;
   assign.epsilon = options.epsilon;
+  assign.costModel = options.costModel;
   passes.push_back(createAssignPrecision(assign));
   passes.push_back(createApplyPrecision());
   // A wide result meets the widenings of its readers.

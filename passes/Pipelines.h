@@ -18,6 +18,19 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "bit-identical to the traced graph"),
           clEnumValN(Numerics::Precise, "precise",
                      "may also drop roundings that autocast inserted"))};
+  Option<Half> precision{
+      *this, "precision",
+      llvm::cl::desc("half type that calls of f32 operands may be computed in"),
+      llvm::cl::init(Half::None),
+      llvm::cl::values(clEnumValN(Half::None, "none", "none"),
+                       clEnumValN(Half::BF16, "bf16", "bf16"),
+                       clEnumValN(Half::F16, "f16", "f16"))};
+  Option<std::string> costModel{
+      *this, "cost-model",
+      llvm::cl::desc(
+          "name or file of the cost model; by default the target's")};
+  Option<std::string> ranges{*this, "ranges",
+                             llvm::cl::desc("file of mpopt.calibrate")};
   ListOption<std::string> disable{
       *this, "disable", llvm::cl::desc("passes to leave out, by name")};
 };
@@ -35,6 +48,12 @@ struct PartitionedOptions : PassPipelineOptions<PartitionedOptions> {
       *this, "epsilon",
       llvm::cl::desc("relaxed: growth of the estimated error"),
       llvm::cl::init(0.05)};
+  Option<std::string> costModel{
+      *this, "cost-model",
+      llvm::cl::desc(
+          "name or file of the cost model; by default the target's")};
+  Option<std::string> ranges{*this, "ranges",
+                             llvm::cl::desc("file of mpopt.calibrate")};
   ListOption<std::string> disable{
       *this, "disable", llvm::cl::desc("passes to leave out, by name")};
 };

@@ -56,6 +56,9 @@ def MP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kReadAsAttrName = "mp.read_as";
     /// Type attribute of an op, a hint: the type that its result is to have.
     static constexpr ::llvm::StringLiteral kStoreAsAttrName = "mp.store_as";
+    /// Type attribute of a library call, a hint: the half type to compute in.
+    static constexpr ::llvm::StringLiteral kComputeAsAttrName =
+        "mp.compute_as";
     /// Dictionary attribute of a function: what mp-assign-precision found.
     static constexpr ::llvm::StringLiteral kPlacementAttrName = "mp.placement";
     /// Dictionary attribute of a function: what mp-report-traffic counted.

@@ -23,6 +23,13 @@ struct Sizes {
   double m, n, k;
   double least() const { return std::min({m, n, k}); }
   double flops() const { return 2 * m * n * k; }
+  /// Operations of the part whose smallest size is at most `limit`.
+  double flopsWithin(double limit) const {
+    double largest = std::max({m, n, k});
+    // Neither the smallest nor the largest; the sums are exact.
+    double middle = m + n + k - least() - largest;
+    return 2 * std::min(least(), limit) * middle * largest;
+  }
 };
 } // namespace
 
@@ -77,7 +84,7 @@ static double workSeconds(const CostModel &model, const MatmulRates &rates,
   for (auto [shape, rate] : llvm::zip_equal(model.classes, rates.rates)) {
     if (batch < shape.batch)
       continue;
-    double flops = sizes.flops() * std::min(1.0, shape.least / sizes.least());
+    double flops = sizes.flopsWithin(shape.least);
     // A limit on one product is one on each of many, or on all at once.
     double work = shape.batch > 1 ? batch * std::min(flops, shape.flops)
                                   : std::min(batch * flops, shape.flops);

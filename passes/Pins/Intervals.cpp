@@ -89,7 +89,9 @@ static Interval magnitudeOf(const Interval &a) {
   return {low, a.magnitude(), a.isInteger};
 }
 
+/// Where the limits cross, the upper one wins, as in PyTorch.
 static Interval cut(const Interval &a, double low, double high) {
+  low = std::min(low, high);
   double newLow = std::clamp(a.low, low, high);
   double newHigh = std::clamp(a.high, low, high);
   bool isInteger = a.isInteger &&
@@ -190,47 +192,49 @@ static Interval floored(const Interval &a) {
   return {std::floor(a.low), std::ceil(a.high), true};
 }
 
-Interval Intervals::compute(Operation *op) const {
-  RangeRow row = rangeRowOf(op);
-  Interval first = op->getNumOperands() ? of(op->getOperand(0)) : fallback(op);
-  switch (row.rule) {
-  case RangeRule::Unknown:
+static Interval constant(Operation *op) {
+  for (StringRef name : {"fill_value", "s"})
+    if (std::optional<double> literal = numberArg(op, name))
+      return Interval::of(*literal);
+  return fallback(op);
+}
+
+static Interval quotient(Operation *op, const Interval &a) {
+  std::optional<double> literal = numberArg(op, "other");
+  if (!literal || *literal == 0)
     return fallback(op);
-  case RangeRule::Fixed: {
-    bool isOneNumber = row.low == row.high;
-    return {row.low, row.high, isOneNumber};
-  }
-  case RangeRule::Within:
-    return cut(first, row.low, row.high);
-  case RangeRule::Same:
-  case RangeRule::Union:
-    return united(op, *this);
-  case RangeRule::Constant: {
-    std::optional<double> literal = numberArg(op, "fill_value");
-    if (!literal)
-      literal = numberArg(op, "s");
-    return literal ? Interval::of(*literal) : fallback(op);
-  }
-  case RangeRule::Counting:
-    return counting(op);
+  Interval quotient = multiply(a, Interval::of(1 / *literal));
+  quotient.isInteger = false;
+  return quotient;
+}
+
+static Interval clamped(Operation *op, const Interval &a) {
+  if (op->getNumOperands() > 1)
+    return fallback(op);
+  auto limit = [&](StringRef name, StringRef other, double none) {
+    std::optional<double> number = numberArg(op, name);
+    return number ? *number : numberArg(op, other).value_or(none);
+  };
+  return cut(a, limit("min", "min_val", -kInfinity),
+             limit("max", "max_val", kInfinity));
+}
+
+/// What each element of the result is of the same element of operands.
+static Interval elementwise(Operation *op, RangeRule rule,
+                            const Interval &first, const Intervals &intervals) {
+  switch (rule) {
   case RangeRule::Sum:
-    return add(first, scaledSecond(op, *this));
+    return add(first, scaledSecond(op, intervals));
   case RangeRule::Difference:
-    return add(first, negate(scaledSecond(op, *this)));
+    return add(first, negate(scaledSecond(op, intervals)));
   case RangeRule::ReverseDifference:
-    return add(second(op, *this), negate(first));
+    return add(second(op, intervals), negate(first));
   case RangeRule::Product:
     if (op->getNumOperands() > 1 && op->getOperand(0) == op->getOperand(1))
       return multiply(magnitudeOf(first), magnitudeOf(first));
-    return multiply(first, second(op, *this));
-  case RangeRule::Quotient: {
-    std::optional<double> literal = numberArg(op, "other");
-    if (!literal || *literal == 0)
-      return fallback(op);
-    Interval quotient = multiply(first, Interval::of(1 / *literal));
-    quotient.isInteger = false;
-    return quotient;
-  }
+    return multiply(first, second(op, intervals));
+  case RangeRule::Quotient:
+    return quotient(op, first);
   case RangeRule::Negative:
     return negate(first);
   case RangeRule::Magnitude:
@@ -240,23 +244,40 @@ Interval Intervals::compute(Operation *op) const {
   case RangeRule::Exponential:
     return {std::exp(first.low), std::exp(first.high), false};
   case RangeRule::Clamp:
-    if (op->getNumOperands() > 1)
-      return fallback(op);
-    return cut(first,
-               numberArg(op, "min").value_or(
-                   numberArg(op, "min_val").value_or(-kInfinity)),
-               numberArg(op, "max").value_or(
-                   numberArg(op, "max_val").value_or(kInfinity)));
+    return clamped(op, first);
+  case RangeRule::Floor:
+    return floored(first);
+  default:
+    llvm_unreachable("is no elementwise rule");
+  }
+}
+
+Interval Intervals::compute(Operation *op) const {
+  RangeRow row = rangeRowOf(op);
+  Interval first = op->getNumOperands() ? of(op->getOperand(0)) : fallback(op);
+  switch (row.rule) {
+  case RangeRule::Unknown:
+    return fallback(op);
+  case RangeRule::Fixed:
+    return {row.low, row.high, /*isInteger=*/row.low == row.high};
+  case RangeRule::Within:
+    return cut(first, row.low, row.high);
+  case RangeRule::Same:
+  case RangeRule::Union:
+    return united(op, *this);
+  case RangeRule::Constant:
+    return constant(op);
+  case RangeRule::Counting:
+    return counting(op);
   case RangeRule::Total:
     return total(first, elementsPerResult(op));
   case RangeRule::RunningTotal:
     return running(op, first);
   case RangeRule::Average:
     return {first.low, first.high, false};
-  case RangeRule::Floor:
-    return floored(first);
+  default:
+    return elementwise(op, row.rule, first, *this);
   }
-  llvm_unreachable("all rules are handled");
 }
 
 /// Integers that are wider than their type wrap, and a float to integer

@@ -40,10 +40,11 @@ std::optional<double> mlir::mp::numberArg(Operation *op, StringRef name) {
   Attribute arg = args ? args.get(name) : Attribute();
   if (auto number = dyn_cast_if_present<FloatAttr>(arg))
     return number.getValueAsDouble();
-  if (auto number = dyn_cast_if_present<IntegerAttr>(arg))
-    return number.getType().isInteger(1)
-               ? double(number.getValue().getBoolValue())
-               : double(number.getInt());
+  if (auto number = dyn_cast_if_present<IntegerAttr>(arg)) {
+    bool isTruth = number.getType().isInteger(1);
+    return isTruth ? number.getValue().roundToDouble(/*isSigned=*/false)
+                   : number.getValue().signedRoundToDouble();
+  }
   return std::nullopt;
 }
 

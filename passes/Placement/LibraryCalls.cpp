@@ -108,10 +108,10 @@ CallCost mlir::mp::costOf(const CallShape &shape, const CostModel &model,
                           Type half) {
   StringRef name = half.isF16() ? "f16" : "bf16";
   auto seconds = [&](StringRef type) {
-    return double(shape.count) * model.matmulSeconds(type, shape.batch, shape.m,
-                                                     shape.n, shape.k);
+    return double(shape.count) *
+           model.matmulSeconds(type, shape.batch, shape.m, shape.n, shape.k);
   };
-  HalfVerdict verdict = model.halfPays(name, "f32", shape.batch, shape.m,
-                                       shape.n, shape.k);
+  HalfVerdict verdict =
+      model.halfPays(name, "f32", shape.batch, shape.m, shape.n, shape.k);
   return {seconds("f32"), seconds(name), verdict.pays, verdict.text};
 }

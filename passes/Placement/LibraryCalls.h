@@ -29,8 +29,8 @@ bool changesWithCall(Operation *call, Type type);
 
 /// What a call costs in f32 and in a half type.
 struct CallCost {
-  double wide, half;  ///< seconds
-  bool pays;          ///< the half type is faster by more than the model errs
+  double wide, half;   ///< seconds
+  bool pays;           ///< the half type is faster by more than the model errs
   std::string verdict; ///< for reports
 };
 CallCost costOf(const CallShape &shape, const CostModel &model, Type half);

@@ -32,8 +32,8 @@ Placement::Placement(func::FuncOp func, const FusionEstimate &fusion,
 }
 
 /// The readers of one rounded copy see the same error, so that what reaches the
-/// results along k ways adds up before it is squared: by Cauchy and Schwarz to k
-/// times the sum of the squares at most.
+/// results along k ways adds up before it is squared: by Cauchy and Schwarz to
+/// k times the sum of the squares at most.
 void Placement::correlate() {
   for (const StoredValue &stored : values) {
     auto isNoisy = [&](const Port &port) {

@@ -82,7 +82,7 @@ private:
   std::vector<StoredValue> values;
   std::vector<OpenCall> openCalls;
   llvm::DenseMap<Operation *, int> callOf; ///< open call to call of the problem
-  llvm::DenseMap<Value, int> numbers; ///< root to index in `values`, or -1
+  llvm::DenseMap<Value, int> numbers;      ///< root to index in `values`, or -1
 };
 
 } // namespace mlir::mp

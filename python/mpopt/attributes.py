@@ -135,7 +135,7 @@ def attribute_text(value: Any) -> str:
         return "[" + ", ".join(attribute_text(item) for item in value) + "]"
     if isinstance(value, torch.device | torch.layout | torch.memory_format | complex):
         return quoted(str(value))
-    if _torch.is_operator(value):  # what a higher-order operator calls
+    if _torch.is_operator(value) or _torch.is_higher_order(value):  # what such a one calls
         return quoted(str(value))
     raise UnsupportedError(f"an argument of type {type(value).__name__}")
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import _torch, log
+from . import _torch_watch, log
 from .bad_op import kept_buffers
 from .calibration import Calibration
 from .errors import MpoptError, OptionError
@@ -44,9 +44,9 @@ def calibrate(
         MpoptError: there is no batch, or the model was not compiled.
     """
     _check(model, batches, loss_fn, dtype)
-    model = _torch.uncompiled(model)
+    model = _torch_watch.uncompiled(model)
     recorder = Recorder()
-    compiled = _torch.compile_apart(model, recorder)
+    compiled = _torch_watch.compile_apart(model, recorder)
     params = {n: p for n, p in model.named_parameters() if p.requires_grad}
     count, has_loss = 0, False
     with _untouched(model), _autocast(model, dtype):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, fx
 
-from . import _torch, log, origins
+from . import _torch_watch, log, origins
 from .bad_op import Watch
 from .callbacks import BadOp
 from .importer import innermost_line
@@ -63,7 +63,7 @@ class Healer:
     def __init__(self, gm: fx.GraphModule, options: Options) -> None:
         self.after = options.heal_after
         self.depth = options.heal_depth
-        self.code, number = _torch.frame_being_compiled()
+        self.code, number = _torch_watch.frame_being_compiled()
         self.frame = _Frame() if self.code is None else _frames.setdefault(self.code, _Frame())
         self.frame.compilations.add(number)
         self.traced = _copy(gm)
@@ -75,7 +75,11 @@ class Healer:
 
     def compiling(self) -> contextlib.AbstractContextManager[None]:
         """A context to compile the graph in: backward of a region is to be in fp32, too."""
-        return _torch.backward_without_autocast() if self.is_widened else contextlib.nullcontext()
+        return (
+            _torch_watch.backward_without_autocast()
+            if self.is_widened
+            else contextlib.nullcontext()
+        )
 
     def watching(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         """`compiled`, watched."""
@@ -98,16 +102,16 @@ class Healer:
         values = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
         call = object()
         self._ask(call, values, [])
-        node = _torch.backward_node(values)
+        node = _torch_watch.backward_node(values)
         if node is not None:
             node.register_hook(lambda made, given: self._ask(call, made, given))
 
     def _ask(self, call: object, made: Sequence[Any], given: Sequence[Any]) -> None:
         """Whether `made` is bad and `given`, gradients that came in, is not."""
-        is_good = _torch.are_finite(made)
+        is_good = _torch_watch.are_finite(made)
         if is_good is None:
             return
-        came_good = _torch.are_finite(given)
+        came_good = _torch_watch.are_finite(given)
         if came_good is not None:
             is_good = is_good | ~came_good.to(is_good.device)
         self.pending.append(_Verdict(call, is_good))
@@ -143,7 +147,7 @@ class Healer:
         trial = _copy(self.traced)
         widen(trial, self.frame.regions)
         known = self.frame.compilations
-        if self.code is None or not _torch.forget_compiled(self.code, known):
+        if self.code is None or not _torch_watch.forget_compiled(self.code, known):
             self.replacement = trial
             log.warn("mpopt: this graph cannot be compiled again; it runs eagerly from now on")
         known.clear()
@@ -281,7 +285,7 @@ def _go_back(outputs: Any, values: Sequence[Any]) -> None:
     if not roots or not inputs:
         return
     tangents = [torch.full_like(v, 1 / max(1, v.numel())) for v in roots]
-    with _torch.without_autocast():
+    with _torch_watch.without_autocast():
         torch.autograd.grad(roots, inputs, tangents, allow_unused=True)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from . import _torch, composites, importer, origins, range_keys
+from . import _torch, _torch_watch, composites, importer, origins, range_keys
 from .attributes import LOW_PRECISION
 from .native import op_kind
 from .range_keys import Key
@@ -39,7 +39,7 @@ class Recorder:
     def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         """What runs in place of Dynamo's graph `gm`."""
         capture = origins.capture(gm, example_inputs)
-        compile_graphs = _torch.aot_compiler(
+        compile_graphs = _torch_watch.aot_compiler(
             lambda graph, _: self._runner(graph),
             lambda graph, _: self._runner(graph, is_backward=True),
             lambda graph, _: self._inference(graph, capture),
@@ -53,7 +53,7 @@ class Recorder:
         self, joint: fx.GraphModule, inputs: Any, capture: origins.Capture, **more: Any
     ) -> tuple[Any, Any]:
         range_keys.mark(joint.graph, capture.inputs)
-        with _torch.keeping_like_nodes():
+        with _torch_watch.keeping_like_nodes():
             forward, backward = _torch.partition(joint, inputs, **more)
         # What comes after these is saved for backward, in our types.
         _output_of(forward).meta[_OUTPUTS] = more["num_fwd_outputs"]
@@ -70,7 +70,7 @@ class Recorder:
         def run(args: list[Any]) -> Any:
             values = list(args)
             args.clear()
-            with _torch.as_compiled_code_runs():
+            with _torch_watch.as_compiled_code_runs():
                 results = _Interpreter(gm, self, is_backward).run(*values)
                 visible = zip(results, traced[:count], strict=False)
                 return [*itertools.starmap(_converted, visible), *results[count:]]

@@ -97,12 +97,14 @@ def policy_text(pins: list[Pin]) -> str:
     """The pins as a policy file."""
     lines = ["# Written by mpopt.calibrate: what its batches did not fit.", "version = 1"]
     for pin in pins:
-        lines += [
-            "",
-            "[[rule]]",
-            f"module = {json.dumps(pin.module)}",
-            f"op = {json.dumps(pin.op)}",
-            'precision = "fp32"',
-            f"why = {json.dumps(pin.why, ensure_ascii=False)}",
-        ]
+        why = json.dumps(pin.why, ensure_ascii=False)
+        lines += ["", "[[rule]]", *_selectors(pin), 'precision = "fp32"', f"why = {why}"]
     return "\n".join(lines) + "\n"
+
+
+def _selectors(pin: Pin) -> list[str]:
+    if pin.module:
+        return [f"module = {json.dumps(pin.module)}", f"op = {json.dumps(pin.op)}"]
+    # No glob stands for no module at all; such a name is the operator alone.
+    pattern = "^" + pin.op.replace(".", "\\.") + "$"
+    return [f"name = {json.dumps(pattern)}"]

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 import torch
 from torch import fx
 
-from . import _torch, origins
+from . import _torch, _torch_watch, origins
 
 EVERYTHING = "*"
 """The region that all nodes are in."""
@@ -76,7 +76,7 @@ def _computes(node: fx.Node) -> bool:
 def _widen_run(graph: fx.Graph, run: list[fx.Node]) -> set[fx.Node]:
     """Returns the conversions that it added."""
     with graph.inserting_before(run[0]):
-        begins = [_torch.autocast_node(graph, device) for device in sorted(_devices(run))]
+        begins = [_torch_watch.autocast_node(graph, device) for device in sorted(_devices(run))]
     wide: dict[fx.Node, fx.Node] = {}
     for node in run:
         if node.target is operator.getitem:
@@ -90,7 +90,7 @@ def _widen_run(graph: fx.Graph, run: list[fx.Node]) -> set[fx.Node]:
                 node.replace_input_with(arg, wide[arg])
     with graph.inserting_after(run[-1]):
         for begin in begins:
-            _torch.end_autocast_node(graph, begin)
+            _torch_watch.end_autocast_node(graph, begin)
     return set(wide.values())
 
 

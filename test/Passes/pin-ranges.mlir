@@ -51,6 +51,15 @@ func.func @t7_overflow(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   return %3, %5 : tensor<8xf32>, tensor<8xf32>
 }
 
+// Limits that cross: everything is the upper one.
+// CHECK-LABEL: func.func @crossed_limits
+// F16: "overflow", "aten.clamp of 8: by the constants of the graph between 70000 and 70000;
+// CHECK: return
+func.func @crossed_limits(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = mp.aten "aten.clamp.default"(%x) {args = {min = 8.0e4, max = 7.0e4}} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
 // Nothing is known of an argument, and a difference of unknowns is unknown.
 // CHECK-LABEL: func.func @unknown
 // CHECK-NOT: mp.pin

@@ -57,6 +57,8 @@ def edited(edit=None, *, text="", stop=False):
                 raise StopError
 
     with (
+        # No key of a cache knows of `edit`.
+        torch._inductor.config.patch(force_disable_caches=edit is not None),
         mock.patch.object(StitchedPass, "pipeline", return_value=text),
         mock.patch.object(partition, "_PairRun", Edited),
         contextlib.suppress(*((Exception,) if stop else ())),

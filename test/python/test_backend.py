@@ -207,7 +207,8 @@ def test_code_runs():
     ("arguments", "message"),
     [
         ({"options": {"numeric": "strict"}}, "did you mean 'numerics'"),
-        ({"mode": "relaxed"}, "not available yet"),
+        ({"mode": "relaxed", "options": {"epsilon": -1}}, "epsilon must be"),
+        ({"mode": "precise", "options": {"epsilon": 0.1}}, "epsilon needs numerics='relaxed'"),
         ({"mode": "strikt"}, "unknown mode 'strikt'; did you mean 'strict'"),
         ({"mode": "strict", "options": {"numerics": "precise"}}, "contradicts"),
         ({"dynamic_shapes": True}, "not dynamic_shapes="),

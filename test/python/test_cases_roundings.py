@@ -335,5 +335,5 @@ def test_appendix_c_exact_first_conversion_merges() -> None:
 
 
 def test_bad_contract_is_refused() -> None:
-    with pytest.raises(Exception, match=r"relaxed.*not available"):
-        compiled(lambda x: x.to(BF16), (torch.ones(2),), numerics="relaxed")
+    with pytest.raises(Exception, match=r"one of strict, precise, relaxed, not 'loose'"):
+        compiled(lambda x: x.to(BF16), (torch.ones(2),), numerics="loose")

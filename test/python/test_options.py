@@ -52,7 +52,11 @@ def test_texts_of_the_environment(monkeypatch):
         ({"numeric": "strict"}, "unknown option 'numeric'; did you mean 'numerics'"),
         ({"zzz": 1}, "unknown option 'zzz'; known: bisect_limit"),
         ({"numerics": "fast"}, "numerics must be one of strict, precise"),
-        ({"numerics": "relaxed"}, "not available yet"),
+        ({"numerics": "relaxd"}, "must be one of strict, precise, relaxed, not 'relaxd'"),
+        ({"numerics": "relaxed", "epsilon": -0.1}, "epsilon must be a number of at least 0"),
+        ({"numerics": "relaxed", "epsilon": float("nan")}, "epsilon must be a number"),
+        ({"numerics": "relaxed", "epsilon": True}, "epsilon must be a number"),
+        ({"epsilon": 0.2}, "epsilon needs numerics='relaxed', and it is 'precise'"),
         ({"target": "tpu"}, "target must be one of auto, cpu, cuda"),
         ({"cost_model": "sm_91"}, "cost_model: no cost model 'sm_91' .* did you mean 'sm_90'"),
         ({"cost_model": "no/model.json"}, "no/model.json: cannot read: No such file"),
@@ -85,6 +89,16 @@ def test_every_pass_can_be_named():
 def test_variables_of_the_tool_are_no_options(monkeypatch):
     monkeypatch.setenv("MPOPT_TOOL", "mpopt")
     assert resolve() == Options()
+def test_relaxed_comes_after_partitioning(monkeypatch):
+    assert resolve().partition_pipeline() == ""
+    options = resolve(numerics="relaxed", epsilon=0, disable_passes=["mp-raise"])
+    assert options.pass_pipeline() == "mp-default{numerics=precise disable=mp-raise}"
+    wanted = "mp-partitioned{numerics=relaxed epsilon=0.0 disable=mp-raise}"
+    assert options.partition_pipeline() == wanted
+    assert resolve(numerics="relaxed", pipeline="").partition_pipeline() == ""
+    monkeypatch.setenv("MPOPT_EPSILON", "0.25")
+    assert resolve(numerics="relaxed").epsilon == 0.25
+    assert resolve().partition_pipeline() == ""
 
 
 def test_bad_environment(monkeypatch):
@@ -118,6 +132,8 @@ def test_digest_covers_what_decides_about_code():
     base = Options()
     changed = [
         Options(numerics="strict"),
+        Options(numerics="relaxed"),
+        Options(numerics="relaxed", epsilon=0.2),
         Options(target="cpu"),
         Options(cost_model="sm_80"),
         Options(pipeline=""),

@@ -218,6 +218,26 @@ TEST(CostModel, TensorCoresPayWhereTheyShould) {
   EXPECT_FALSE(model->halfPays("fp8", "bf16", 1, 4096, 4100, 4096).pays);
 }
 
+TEST(CostModel, HalfPaysOnTheCpusThatCanMultiplyIt) {
+  for (auto [name, large] : {std::pair<StringRef, bool>{"cpu-amx", true},
+                             {"cpu-avx512_bf16", false},
+                             {"cpu-avx512", false},
+                             {"cpu-avx2", false}}) {
+    llvm::Expected<CostModel> model = loadCostModel(name);
+    ASSERT_TRUE(bool(model));
+    EXPECT_EQ(model->halfPays("bf16", "f32", 1, 1024, 1024, 1024).pays, large)
+        << name.str();
+    // Steps of a small recurrent layer.
+    for (int64_t rows : {1, 8, 16})
+      EXPECT_FALSE(model->halfPays("bf16", "f32", 1, rows, 512, 128).pays)
+          << name.str() << ' ' << rows;
+  }
+  llvm::Expected<CostModel> amx = loadCostModel("cpu-amx");
+  ASSERT_TRUE(bool(amx));
+  EXPECT_EQ(amx->halfPays("bf16", "f32", 1, 64, 64, 64).text,
+            "bf16 0.18 x f32 at 64x64x64: small, launch bound");
+}
+
 TEST(CostModelErrors, NameTheFileAndTheKey) {
   EXPECT_EQ(errorWith("\"bandwidth\": 1e9", "\"bandwidth\": \"fast\""),
             "round.json: key 'bandwidth' must be a positive number");

@@ -40,6 +40,16 @@ TEST_F(Fuzz, EliminateCastsPrecise) {
   });
 }
 
+// Pins verify, change no bit, and a second run finds the same ones.
+TEST_F(Fuzz, Pins) {
+  for (Half half : {Half::BF16, Half::F16})
+    testPasses(/*isStrict=*/true, [half](OpPassManager &pm) {
+      PinTypesOptions options;
+      options.half = half;
+      pm.addPass(createPinTypes(options));
+    });
+}
+
 /// From a traced graph and back to one.
 static void addPipeline(OpPassManager &pm, Numerics numerics) {
   pm.addPass(createNormalize());

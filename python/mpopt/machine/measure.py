@@ -27,6 +27,8 @@ from .probes import Probe, Shape, Sizes
 Model = dict[str, Any]
 Key = tuple[str, ...]
 LEAST_ROUNDS = 3
+_LEAST_LAUNCH = 0.01
+"""Of the time of a tiny product, that is its launch."""
 _CALLS = 40
 """At least so many calls of each product must fit in the time."""
 _SMALL = 64
@@ -172,7 +174,7 @@ class _Run:
         launch = whole
         for _ in range(3):  # the rate depends on the launch, but little
             rate = self._rate(name, self.base["classes"][-1], launch)
-            launch = max(whole - work / rate, _LEAST_SHARE * whole)
+            launch = max(whole - work / rate, _LEAST_LAUNCH * whole)
         return launch
 
     def _rate(self, name: str, row: Model, launch: float) -> float:
