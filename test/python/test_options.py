@@ -89,6 +89,8 @@ def test_every_pass_can_be_named():
 def test_variables_of_the_tool_are_no_options(monkeypatch):
     monkeypatch.setenv("MPOPT_TOOL", "mpopt")
     assert resolve() == Options()
+
+
 def test_relaxed_comes_after_partitioning(monkeypatch):
     assert resolve().partition_pipeline() == ""
     options = resolve(numerics="relaxed", epsilon=0, disable_passes=["mp-raise"])
