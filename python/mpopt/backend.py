@@ -8,7 +8,18 @@ from typing import Any
 
 from torch import fx
 
-from . import _torch, composites, exporter, half_weights, heal, importer, log, native, origins
+from . import (
+    _torch,
+    composites,
+    exporter,
+    half_weights,
+    heal,
+    importer,
+    log,
+    native,
+    origins,
+    rewrite_log,
+)
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of, policy_attribute
 from .options import NUMERICS, Options, resolve
@@ -145,6 +156,7 @@ def reset() -> None:
     """Forget counts and times. `torch._dynamo.reset()` calls it."""
     log.counters.clear()
     log.seconds.clear()
+    rewrite_log.reset()
     heal.reset()
 
 

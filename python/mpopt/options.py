@@ -40,8 +40,9 @@ PRECISIONS = {"": "none", "bf16": "bf16", "fp16": "f16"}
 FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
-_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS"}
-_NOT_HASHED = {"dump"}
+_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS", "MPOPT_TOOL"}
+_NOT_HASHED = {"dump", "rewrite_log"}
+_PATHS = {"dump", "rewrite_log"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Options:
     """Passes to leave out by name, such as "mp-eliminate-casts"."""
     bisect_limit: int | None = None
     """Apply only the first n rewrites of the process; turns compile caches off."""
+    rewrite_log: str = ""
+    """File that gets a line of JSON for each rewrite; turns compile caches off. "" for none."""
     dump: str = ""
     """Folder that gets one bundle per graph; turns compile caches off. "" for none."""
     strict: bool = False
@@ -275,7 +278,7 @@ def _convert(key: str, value: Any, source: str) -> Any:
         return _policy(value, source)
     if key == "inductor":
         return dict(_require(isinstance(value, Mapping), value, key, "a dictionary", source))
-    if key == "dump":
+    if key in _PATHS:
         path = _require(isinstance(value, str | os.PathLike), value, key, "a path", source)
         return os.fspath(path)
     return _require(value is None or isinstance(value, str), value, key, "a text", source)
