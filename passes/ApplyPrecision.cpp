@@ -152,6 +152,20 @@ bool storeWide(MatmulOp matmul, Type wide, RewriteLog &log) {
   return true;
 }
 
+/// Has a value stored by the kernel that makes it.
+void store(Value value) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Operation *producer = value.getDefiningOp();
+  auto stored = MaterializeOp::create(
+      builder, derivedLocation(producer->getLoc()), value.getType(), value);
+  for (StringRef name :
+       {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
+    if (Attribute attr = producer->getAttr(name))
+      stored->setAttr(name, attr);
+  value.replaceAllUsesExcept(stored.getOutput(), stored);
+}
+
 /// Computes a library call of f32 operands from halves, as autocast would.
 bool computeAs(Operation *call, Type half, RewriteLog &log) {
   std::string reason;
@@ -221,8 +235,11 @@ private:
       if (!computeAs(op, half.getValue(), log))
         return false;
     auto wide = op->getAttrOfType<TypeAttr>(MPDialect::kStoreAsAttrName);
-    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && wide)
+    if (!wide)
+      return true;
+    if (auto matmul = dyn_cast<MatmulOp>(op))
       return storeWide(matmul, wide.getValue(), log);
+    store(op->getResult(0));
     return true;
   }
 };

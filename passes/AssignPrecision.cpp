@@ -103,12 +103,30 @@ private:
 
   static void mark(const Placement &placement,
                    const PlacementProblem::Assignment &assignment) {
-    for (const Placement::StoredValue &stored : placement.getValues())
-      for (const Placement::Port &port : stored.ports)
-        if (assignment.ports[port.port] == Storage::Low && !port.isRounded &&
-            isWide(stored.root, port))
+    for (const Placement::StoredValue &stored : placement.getValues()) {
+      bool isReadHalf = false, isReadWide = false;
+      for (const Placement::Port &port : stored.ports) {
+        if (port.isRounded || !isWide(stored.root, port))
+          continue;
+        bool isLow = assignment.ports[port.port] == Storage::Low;
+        (isLow ? isReadHalf : isReadWide) = true;
+        if (isLow)
           markRead(*port.use, placement.getHalfType());
+      }
+      if (isReadHalf && isReadWide)
+        keepStored(stored.root);
+    }
     markResults(placement, assignment);
+  }
+
+  /// A value that is kept in half for some readers may no longer need memory
+  /// by itself; a fuser would then compute it again in each of the others.
+  static void keepStored(Value root) {
+    Operation *producer = root.getDefiningOp();
+    if (producer && producer->getNumResults() == 1 &&
+        kernelRoleOf(producer) == KernelRole::Pointwise)
+      producer->setAttr(MPDialect::kStoreAsAttrName,
+                        TypeAttr::get(Float32Type::get(root.getContext())));
   }
 
   static bool isWide(Value root, const Placement::Port &port) {

@@ -68,7 +68,8 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
     in which type each value between them is stored and read: the assignment of
     least cost in bytes, which a minimum cut finds exactly. Only hints are left:
     `mp.read_as` on an operation for operands to be read rounded, `mp.store_as`
-    on a matrix product of halves that stores its f32 accumulator. Run it on the
+    on a matrix product of halves that stores its f32 accumulator, and on a value
+    that stays in memory in f32 beside its half copy. Run it on the
     graph after partitioning, where what is saved for backward is known.
 
     `precise` adds no rounding. `relaxed` may round what forward keeps for
