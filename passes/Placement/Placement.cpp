@@ -15,6 +15,20 @@ static bool isBackwardValue(Value value) {
   return op && isBackward(op);
 }
 
+/// True if the operand or a value that it is a copy of is pinned.
+static bool isPinnedOnTheWay(OpOperand &use) {
+  if (isPinnedWide(use))
+    return true;
+  Value value = use.get();
+  while (!isPinnedWide(value)) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isCopy(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return true;
+}
+
 Placement::Placement(func::FuncOp func, const FusionEstimate &fusion,
                      const PlacementOptions &options)
     : fusion(fusion), options(options), noise(func),
@@ -55,8 +69,9 @@ void Placement::addOpenCall(Operation *op) {
         std::min(seconds * options.costs->bandwidth, double(1ll << 45)));
   };
   PlacementProblem::Call call{bytes(open.cost.wide), bytes(open.cost.half), {}};
+  // Only products can keep a result that halves make.
   bool isPinned = hasPinnedOperands(op) ||
-                  (!options.hasWideResults &&
+                  (!(options.hasWideResults && isa<MatmulOp>(op)) &&
                    llvm::any_of(op->getResults(), [](Value result) {
                      return isPinnedWide(result);
                    }));
@@ -99,7 +114,10 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
   }
   port.isKept = read->root.getDefiningOp() && !isBackwardValue(read->root) &&
                 isBackward(use.getOwner());
-  port.followsResult = callOf.count(read->root.getDefiningOp());
+  // What rounds by itself, and a call that does, may do so whatever the call
+  // did that made the value.
+  port.followsResult = port.call < 0 && !read->isRounded &&
+                       callOf.count(read->root.getDefiningOp());
   if (!read->isRounded && !isExternal && !port.followsResult &&
       elementTypeOf(read->root).isF32())
     port.noise = noise.priceOf(use);
@@ -158,15 +176,22 @@ PlacementProblem::Value Placement::describe(const RootRead &read) {
   auto open = callOf.find(producer);
   if (open != callOf.end() && changesWithCall(producer, read.root.getType())) {
     value.owner = open->second;
-    value.hasFreeResult = options.hasWideResults && isa<MatmulOp>(producer);
+    value.hasFreeResult = hasFreeResult(read.root);
+    value.isPinned = isPinnedWide(read.root);
     value.storeHigh = value.storeLow = 0;
     return value;
   }
   Storage computed = type.isF32() ? Storage::High : Storage::Low;
   value.owner = problem.addCall({0, 0, computed});
-  value.hasFreeResult = computed == Storage::Low && options.hasWideResults &&
-                        isa<MatmulOp>(producer);
+  value.hasFreeResult = computed == Storage::Low && hasFreeResult(read.root);
   return value;
+}
+
+/// A product that must keep its half result is one of halves in the traced
+/// graph.
+bool Placement::hasFreeResult(Value value) const {
+  return options.hasWideResults && value.getDefiningOp<MatmulOp>() &&
+         !(isHalf(elementTypeOf(value)) && isKept(value));
 }
 
 Freedom Placement::freedomNeededFor(OpOperand &use,
@@ -193,10 +218,11 @@ std::optional<Storage> Placement::fixedType(OpOperand &use,
   if (!read.root.getDefiningOp() ||
       freedomNeededFor(use, read) > options.freedom)
     return Storage::High;
+  // Conversions to other types belong to no node of their own: operators do
+  // some of them by themselves.
   auto precision = dyn_cast<PrecisionOpInterface>(reader);
-  if (!precision || precision.observesRounding(use.getOperandNumber()))
+  if (!precision || isa<CastOp>(reader) ||
+      precision.observesRounding(use.getOperandNumber()))
     return Storage::High;
-  if (isPinnedWide(read.root) || isPinnedWide(use))
-    return Storage::High;
-  return std::nullopt;
+  return isPinnedOnTheWay(use) ? std::optional(Storage::High) : std::nullopt;
 }

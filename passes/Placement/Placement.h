@@ -70,6 +70,7 @@ private:
   void correlate();
   StoredValue *valueFor(const RootRead &read);
   PlacementProblem::Value describe(const RootRead &read);
+  bool hasFreeResult(Value value) const;
   /// The type that a reader must get; std::nullopt if it is open.
   std::optional<Storage> fixedType(OpOperand &use, const RootRead &read) const;
   Freedom freedomNeededFor(OpOperand &use, const RootRead &read) const;

@@ -39,6 +39,8 @@ public:
     int owner = -1;
     /// External: a call on Low operands can store its High accumulator.
     bool hasFreeResult = false;
+    /// External: it must store High.
+    bool isPinned = false;
     Storage given = Storage::High; ///< Input only
     int64_t storeHigh = 0, storeLow = 0;
     /// A further kernel that makes the type that is not there; External and

@@ -10,10 +10,11 @@ static Type elementTypeOf(Value value) {
   return tensor ? tensor.getElementType() : Type();
 }
 
-/// True for a conversion between f32 and a half type.
+/// True for a conversion between f32 and a half type, or to the same type.
 static bool isFloatCast(CastOp cast) {
   Type from = cast.getFrom(), to = cast.getTo();
-  return (from.isF32() && isHalf(to)) || (isHalf(from) && to.isF32());
+  return from == to || (from.isF32() && isHalf(to)) ||
+         (isHalf(from) && to.isF32());
 }
 
 bool mlir::mp::isCopy(Operation *op) {

@@ -91,6 +91,7 @@ private:
     value.producer = call < 0 ? Producer::Fused : Producer::External;
     value.owner = call;
     value.hasFreeResult = call >= 0 && chance(50);
+    value.isPinned = value.hasFreeResult && chance(20);
     value.storeHigh = 4 * size;
     value.storeLow = 2 * size;
     value.narrow = value.widen = 6 * size + 3;
@@ -143,8 +144,7 @@ std::optional<int64_t> bruteForce(const PlacementProblem &problem,
   for (unsigned bits = 0; bits < 1u << choices.size(); ++bits) {
     for (auto [i, choice] : llvm::enumerate(choices))
       *choice = bits >> i & 1 ? Storage::Low : Storage::High;
-    for (auto [port, storage] :
-         llvm::zip(problem.getPorts(), assignment.ports))
+    for (auto [port, storage] : llvm::zip(problem.getPorts(), assignment.ports))
       if (port.call >= 0)
         storage = assignment.calls[port.call];
     for (auto [value, storage] :
