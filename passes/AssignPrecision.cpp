@@ -13,16 +13,21 @@ namespace mlir::mp {
 using namespace mlir;
 using namespace mlir::mp;
 
-/// The cost model that `name` says, or that of the function's target.
-static llvm::Expected<CostModel> costModelFor(StringRef name, bool isCUDA) {
-  if (!name.empty())
-    return loadCostModel(name);
-  return loadCostModel(isCUDA ? "sm_80" : hostCostModel());
-}
-
 static bool isCUDA(func::FuncOp func) {
   auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
   return target && target.getValue() == "cuda";
+}
+
+/// The cost model of that name or file, or what the function or its target
+/// says.
+static llvm::Expected<CostModel> costModelFor(func::FuncOp func,
+                                              StringRef name) {
+  auto given = func->getAttrOfType<StringAttr>(MPDialect::kCostModelAttrName);
+  if (name.empty() && given)
+    name = given.getValue();
+  if (!name.empty())
+    return loadCostModel(name);
+  return loadCostModel(isCUDA(func) ? "sm_80" : hostCostModel());
 }
 
 namespace {
@@ -33,7 +38,7 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     func::FuncOp func = getOperation();
     if (func.isExternal() || numerics == Numerics::Strict)
       return;
-    llvm::Expected<CostModel> costs = costModelFor(costModel, isCUDA(func));
+    llvm::Expected<CostModel> costs = costModelFor(func, costModel);
     if (!costs) {
       func.emitError(llvm::toString(costs.takeError()));
       return signalPassFailure();
