@@ -138,10 +138,13 @@ def ReportTraffic : Pass<"mp-report-traffic", "::mlir::func::FuncOp"> {
     Leaves the graph alone and sets `mp.traffic`: what generated kernels and
     library calls read and store, what forward keeps for backward, and what
     kernels that only convert move, by the same estimate of fusion that
-    mp-assign-precision uses.
+    mp-assign-precision uses. With `kernels` a remark on each kernel says what it
+    reads and stores.
 
     Example: test/Passes/Examples/report-traffic.mlir
   }];
+  let options = [
+    Option<"kernels", "kernels", "bool", "false", "a remark for each kernel">];
 }
 
 #endif // MP_PASSES_PRECISIONPASSES_TD
