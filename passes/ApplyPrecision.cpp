@@ -77,34 +77,33 @@ private:
       return copy;
     OpBuilder builder(root.getContext());
     builder.setInsertionPointAfterValue(root);
-    CastOp narrowing = existingCopy(root, half);
-    if (narrowing)
-      narrowing->moveBefore(builder.getInsertionBlock(),
-                            builder.getInsertionPoint());
-    else
-      narrowing = CastOp::create(builder, derivedLocation(root.getLoc()), root,
-                                 half, CastOrigin::mpopt);
+    // A new one, for a graph that was traced cannot have nodes moved.
+    auto narrowing = CastOp::create(builder, derivedLocation(root.getLoc()),
+                                    root, half, CastOrigin::mpopt);
     Operation *producer = root.getDefiningOp();
     if (producer)
       copyPhase(producer, narrowing);
-    builder.setInsertionPointAfter(narrowing);
     auto stored =
-        MaterializeOp::create(builder, derivedLocation(narrowing.getLoc()),
+        MaterializeOp::create(builder, derivedLocation(root.getLoc()),
                               narrowing.getType(), narrowing.getOutput());
     stored->setDiscardableAttrs(narrowing->getDiscardableAttrDictionary());
-    narrowing.getOutput().replaceAllUsesExcept(stored.getOutput(), stored);
+    for (CastOp equal : equalCopies(narrowing)) {
+      equal.getOutput().replaceAllUsesWith(stored.getOutput());
+      equal->erase();
+    }
     return copy = stored.getOutput();
   }
 
-  static CastOp existingCopy(Value root, Type half) {
-    Operation *producer = root.getDefiningOp();
-    for (Operation *user : root.getUsers()) {
-      auto narrowing = dyn_cast<CastOp>(user);
-      if (narrowing && narrowing.getTo() == half && producer &&
-          inSamePhase(producer, narrowing))
-        return narrowing;
+  /// The conversions of the same value to the same type in the same phase.
+  static SmallVector<CastOp> equalCopies(CastOp narrowing) {
+    SmallVector<CastOp> equal;
+    for (Operation *user : narrowing.getInput().getUsers()) {
+      auto cast = dyn_cast<CastOp>(user);
+      if (cast && cast != narrowing && cast.getTo() == narrowing.getTo() &&
+          inSamePhase(cast, narrowing))
+        equal.push_back(cast);
     }
-    return nullptr;
+    return equal;
   }
 
   /// `copy` through the views that lead from `root` to `value`.
@@ -120,7 +119,8 @@ private:
         continue;
       Value &made = viewed[{{view, int(isBackward(reader))}, copy}];
       if (!made) {
-        builder.setInsertionPointAfter(latest(view, copy));
+        // The copy follows its root, and views of the root come later.
+        builder.setInsertionPointAfter(view);
         Operation *clone = builder.clone(*view);
         clone->setLoc(derivedLocation(view->getLoc()));
         clone->setOperand(0, copy);
@@ -132,12 +132,6 @@ private:
       copy = made;
     }
     return copy;
-  }
-
-  /// The later of a view and what makes its operand.
-  static Operation *latest(Operation *view, Value operand) {
-    Operation *producer = operand.getDefiningOp();
-    return producer && view->isBeforeInBlock(producer) ? producer : view;
   }
 
   RewriteLog &log;
@@ -164,6 +158,20 @@ bool storeWide(MatmulOp matmul, Type wide, RewriteLog &log) {
   narrowing->removeDiscardableAttr(MPDialect::kStoreAsAttrName);
   matmul.getOutput().replaceAllUsesExcept(narrowing.getOutput(), narrowing);
   return true;
+}
+
+/// Has a value stored by the kernel that makes it.
+void store(Value value) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Operation *producer = value.getDefiningOp();
+  auto stored = MaterializeOp::create(
+      builder, derivedLocation(producer->getLoc()), value.getType(), value);
+  for (StringRef name :
+       {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
+    if (Attribute attr = producer->getAttr(name))
+      stored->setAttr(name, attr);
+  value.replaceAllUsesExcept(stored.getOutput(), stored);
 }
 
 /// Computes a library call of f32 operands from halves, as autocast would.
@@ -242,8 +250,11 @@ private:
     auto wide = op->getAttrOfType<TypeAttr>(MPDialect::kStoreAsAttrName);
     if (auto half = op->getAttrOfType<TypeAttr>(MPDialect::kComputeAsAttrName))
       return computeAs(op, half.getValue(), wide && isa<MatmulOp>(op), log);
-    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && wide)
+    if (!wide)
+      return true;
+    if (auto matmul = dyn_cast<MatmulOp>(op))
       return storeWide(matmul, wide.getValue(), log);
+    store(op->getResult(0));
     return true;
   }
 };

@@ -14,16 +14,21 @@ namespace mlir::mp {
 using namespace mlir;
 using namespace mlir::mp;
 
-/// The cost model that `name` says, or that of the function's target.
-static llvm::Expected<CostModel> costModelFor(StringRef name, bool isCUDA) {
-  if (!name.empty())
-    return loadCostModel(name);
-  return loadCostModel(isCUDA ? "sm_80" : hostCostModel());
-}
-
 static bool isCUDA(func::FuncOp func) {
   auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
   return target && target.getValue() == "cuda";
+}
+
+/// The cost model of that name or file, or what the function or its target
+/// says.
+static llvm::Expected<CostModel> costModelFor(func::FuncOp func,
+                                              StringRef name) {
+  auto given = func->getAttrOfType<StringAttr>(MPDialect::kCostModelAttrName);
+  if (name.empty() && given)
+    name = given.getValue();
+  if (!name.empty())
+    return loadCostModel(name);
+  return loadCostModel(isCUDA(func) ? "sm_80" : hostCostModel());
 }
 
 namespace {
@@ -34,7 +39,7 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     func::FuncOp func = getOperation();
     if (func.isExternal() || numerics == Numerics::Strict)
       return;
-    llvm::Expected<CostModel> costs = costModelFor(costModel, isCUDA(func));
+    llvm::Expected<CostModel> costs = costModelFor(func, costModel);
     if (!costs) {
       func.emitError(llvm::toString(costs.takeError()));
       return signalPassFailure();
@@ -104,14 +109,33 @@ private:
 
   static void mark(const Placement &placement,
                    const PlacementProblem::Assignment &assignment) {
-    for (const Placement::StoredValue &stored : placement.getValues())
-      for (const Placement::Port &port : stored.ports)
-        if (assignment.ports[port.port] == Storage::Low && !port.isRounded &&
-            // A call converts its operands itself.
-            placement.getProblem().getPorts()[port.port].call < 0 &&
-            isWide(stored.root, port))
+    for (const Placement::StoredValue &stored : placement.getValues()) {
+      bool isReadHalf = false, isReadWide = false;
+      for (const Placement::Port &port : stored.ports) {
+        // A call whose type is open converts its operands itself.
+        bool isOfCall =
+            placement.getProblem().getPorts()[port.port].call >= 0;
+        if (port.isRounded || isOfCall || !isWide(stored.root, port))
+          continue;
+        bool isLow = assignment.ports[port.port] == Storage::Low;
+        (isLow ? isReadHalf : isReadWide) = true;
+        if (isLow)
           markRead(*port.use, placement.getHalfType());
+      }
+      if (isReadHalf && isReadWide)
+        keepStored(stored.root);
+    }
     markResults(placement, assignment);
+  }
+
+  /// A value that is kept in half for some readers may no longer need memory
+  /// by itself; a fuser would then compute it again in each of the others.
+  static void keepStored(Value root) {
+    Operation *producer = root.getDefiningOp();
+    if (producer && producer->getNumResults() == 1 &&
+        kernelRoleOf(producer) == KernelRole::Pointwise)
+      producer->setAttr(MPDialect::kStoreAsAttrName,
+                        TypeAttr::get(Float32Type::get(root.getContext())));
   }
 
   static bool isWide(Value root, const Placement::Port &port) {

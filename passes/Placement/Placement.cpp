@@ -2,6 +2,7 @@
 
 #include "passes/Placement/Placement.h"
 #include "dialect/IR/Pins.h"
+#include "passes/Placement/Loads.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -83,16 +84,19 @@ void Placement::addOpenCall(Operation *op) {
 
 void Placement::addReads(int number) {
   const FusionEstimate::Kernel &kernel = fusion.getKernels()[number];
+  llvm::MapVector<Value, int64_t> loads = loadsOf(kernel, fusion);
   for (Operation *op : fusion.operationsOf(kernel)) {
     // A conversion is a copy of its root and no reader of it.
     if (isCopy(op))
       continue;
     for (OpOperand &use : op->getOpOperands())
-      addRead(use, number, kernel.isExternal);
+      addRead(use, number, loads);
   }
 }
 
-void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
+void Placement::addRead(OpOperand &use, int kernel,
+                        const llvm::MapVector<Value, int64_t> &loads) {
+  bool isExternal = fusion.getKernels()[kernel].isExternal;
   std::optional<RootRead> read = readOf(use, fusion);
   if (!read || (!isExternal && fusion.kernelOf(read->buffer) == kernel))
     return;
@@ -109,8 +113,10 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
     port.call = call->second;
   } else {
     port.fixed = fixedType(use, *read);
-    port.readHigh = 4 * read->elements;
-    port.readLow = 2 * read->elements;
+    // Paid once by the kernel, however many ports it has.
+    int64_t elements = loads.lookup(read->buffer);
+    port.readHigh = 4 * elements;
+    port.readLow = 2 * elements;
   }
   port.isKept = read->root.getDefiningOp() && !isBackwardValue(read->root) &&
                 isBackward(use.getOwner());

@@ -1,141 +1,23 @@
 //===- Explain.cpp - mpopt explain ----------------------------------------===//
 
-#include "dialect/IR/MPDialect.h"
-#include "dialect/IR/Target.h"
-#include "dialect/Import/Load.h"
-#include "mlir/IR/Builders.h"
-#include "passes/Pipelines.h"
-#include "passes/Policy/FunctionPolicy.h"
 #include "passes/Report/ReportPrinters.h"
 #include "tools/mpopt/Commands.h"
-#include "tools/mpopt/Session.h"
+#include "tools/mpopt/GraphPair.h"
 
 using namespace mlir;
 using namespace mlir::mp;
 using llvm::Error;
 using llvm::Expected;
 
-namespace {
-/// The two graphs that a report compares.
-struct Pair {
-  OwningOpRef<ModuleOp> before, after;
-};
-} // namespace
-
-static void setTarget(ModuleOp module, StringRef target) {
-  module.walk([&](func::FuncOp func) {
-    func->setAttr(MPDialect::kTargetAttrName,
-                  StringAttr::get(func.getContext(), target));
-  });
-}
-
-/// --numerics, else the level of --policy, else the default.
-static Expected<std::string> contractNow(const Arguments &arguments) {
-  if (arguments.options.contains("--numerics") ||
-      !arguments.options.contains("--policy"))
-    return arguments.get("--numerics", "precise").str();
-  Expected<Policy> policy = loadPolicy(arguments.get("--policy", ""));
-  if (!policy)
-    return policy.takeError();
-  return policy->level.value_or("precise");
-}
-
-/// The contract of a bundle's passes, or of those that ran now.
-static Expected<std::string> contractFor(const Arguments &arguments) {
-  StringRef input = arguments.inputs.front();
-  if (!isBundle(input))
-    return contractNow(arguments);
-  for (StringRef option : {"--numerics", "--policy"})
-    if (arguments.options.contains(option))
-      return llvm::createStringError(
-          option +
-          ": the passes of a bundle have run; leave it out, or name "
-          "its file '" +
-          kBundleBefore + ".mlir'");
-  Expected<std::optional<std::string>> pipeline = bundlePipeline(input);
-  if (!pipeline)
-    return pipeline.takeError();
-  if (!*pipeline)
-    return std::string();
-  std::string message;
-  FailureOr<std::string> contract = contractOf(**pipeline, message);
-  if (failed(contract))
-    return llvm::createStringError(input + ": pipeline '" + **pipeline +
-                                   "': " + message);
-  return *contract;
-}
-
-/// Makes every function carry the policy of --policy, and the kinds of
-/// operators of whatever policy it carries then.
-static Error setPolicies(ModuleOp module, const Arguments &arguments) {
-  std::optional<Policy> given;
-  if (arguments.options.contains("--policy")) {
-    Expected<Policy> policy = loadPolicy(arguments.get("--policy", ""));
-    if (!policy)
-      return policy.takeError();
-    given = std::move(*policy);
-  }
-  for (auto func : module.getOps<func::FuncOp>()) {
-    if (given)
-      setPolicy(func, *given);
-    Expected<std::optional<Policy>> policy = policyOf(func);
-    if (!policy)
-      return policy.takeError();
-    if (*policy)
-      setOpRows(func, **policy);
-  }
-  return Error::success();
-}
-
-/// A bundle holds what the backend did; of anything else, the passes run now.
-static Expected<Pair> makePair(Session &session, const Arguments &arguments) {
-  StringRef input = arguments.inputs.front();
-  StringRef model = arguments.get("--model", "");
-  Pair pair;
-  Expected<OwningOpRef<ModuleOp>> before = session.load(input, model);
-  if (!before)
-    return before.takeError();
-  pair.before = std::move(*before);
-  if (arguments.options.contains("--target"))
-    setTarget(*pair.before, arguments.get("--target", ""));
-  if (Error error = setPolicies(*pair.before, arguments))
-    return error;
-
-  if (isBundle(input)) {
-    Expected<std::string> member = bundleMember(input, kBundleAfter);
-    if (!member)
-      return member.takeError();
-    Expected<OwningOpRef<ModuleOp>> after = session.load(*member, model);
-    if (!after)
-      return after.takeError();
-    pair.after = std::move(*after);
-  } else {
-    pair.after = OwningOpRef<ModuleOp>(pair.before->clone());
-    Expected<std::string> contract = contractFor(arguments);
-    if (!contract)
-      return contract.takeError();
-    std::string pipeline = "mp-default{numerics=" + *contract + "}";
-    if (Error error = session.run(*pair.after, pipeline))
-      return error;
-  }
-  // One spelling of a conversion on both sides.
-  for (ModuleOp module : {*pair.before, *pair.after})
-    if (Error error = session.run(module, "func.func(mp-normalize)"))
-      return error;
-  return pair;
-}
-
 int mlir::mp::runExplain(const Arguments &arguments) {
   Session session;
-  Expected<Pair> pair = makePair(session, arguments);
+  Expected<GraphPair> pair =
+      loadPair(session, arguments.inputs.front(), arguments);
   if (!pair)
     return reportError(pair.takeError());
-  Expected<std::string> contract = contractFor(arguments);
-  if (!contract)
-    return reportError(contract.takeError());
   CastReport report = makeReport(*pair->before, *pair->after);
   report.input = arguments.inputs.front();
-  report.numerics = std::move(*contract);
+  report.numerics = std::move(pair->numerics);
 
   StringRef format = arguments.get("--format", "text");
   auto print = format == "json"   ? printJSON
