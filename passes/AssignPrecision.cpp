@@ -1,7 +1,7 @@
 //===- AssignPrecision.cpp - mp-assign-precision --------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/Placement/Placement.h"
+#include "passes/Placement/Setup.h"
 #include "passes/Placement/Solver.h"
 #include "passes/RewriteLog.h"
 
@@ -13,18 +13,6 @@ namespace mlir::mp {
 using namespace mlir;
 using namespace mlir::mp;
 
-/// The cost model that `name` says, or that of the function's target.
-static llvm::Expected<CostModel> costModelFor(StringRef name, bool isCUDA) {
-  if (!name.empty())
-    return loadCostModel(name);
-  return loadCostModel(isCUDA ? "sm_80" : hostCostModel());
-}
-
-static bool isCUDA(func::FuncOp func) {
-  auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
-  return target && target.getValue() == "cuda";
-}
-
 namespace {
 struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
   using AssignPrecisionBase::AssignPrecisionBase;
@@ -33,46 +21,31 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     func::FuncOp func = getOperation();
     if (func.isExternal() || numerics == Numerics::Strict)
       return;
-    llvm::Expected<CostModel> costs = costModelFor(costModel, isCUDA(func));
-    if (!costs) {
-      func.emitError(llvm::toString(costs.takeError()));
+    llvm::Expected<std::unique_ptr<PlacementSetup>> setup =
+        PlacementSetup::create(func, options());
+    if (!setup) {
+      func.emitError(llvm::toString(setup.takeError()));
       return signalPassFailure();
     }
-    FusionEstimate fusion(func, isCUDA(func));
-    Placement placement(func, fusion, placementOptions(func, *costs));
+    const Placement &placement = (*setup)->getPlacement();
     if (placement.getValues().empty())
       return;
-    double total = placement.getNoise().total();
-    // Errors grow by 1 + epsilon, so variances by its square.
-    double budget = ((1 + epsilon) * (1 + epsilon) - 1) * total;
     std::optional<Solution> solution =
-        solveWithin(placement.getProblem(), budget);
+        solveWithin(placement.getProblem(), (*setup)->budgetFor(epsilon));
     if (!solution) {
       func.emitError("the types that the graph fixes leave no placement");
       return signalPassFailure();
     }
     mark(placement, solution->assignment);
     markCalls(placement, solution->assignment);
-    record(func, *solution, total);
+    record(func, *solution, placement.getNoise().total());
+  }
+
+  AssignPrecisionOptions options() const {
+    return {numerics, epsilon, freedom, precision, costModel, minElements};
   }
 
 private:
-  PlacementOptions placementOptions(func::FuncOp func,
-                                    const CostModel &costs) const {
-    PlacementOptions options;
-    if (numerics == Numerics::Relaxed)
-      options.freedom = freedom;
-    options.hasWideResults = isCUDA(func);
-    options.minElements = minElements;
-    options.costs = &costs;
-    options.launchBytes = costs.launch * costs.bandwidth;
-    if (precision == Half::BF16)
-      options.openHalf = BFloat16Type::get(func.getContext());
-    else if (precision == Half::F16)
-      options.openHalf = Float16Type::get(func.getContext());
-    return options;
-  }
-
   void markCalls(const Placement &placement,
                  const PlacementProblem::Assignment &assignment) {
     RewriteLog log(getOperation(), getArgument());
@@ -153,3 +126,9 @@ private:
   }
 };
 } // namespace
+
+std::optional<AssignPrecisionOptions>
+mlir::mp::assignOptionsOf(const Pass &pass) {
+  const auto *assign = dyn_cast<AssignPrecision>(&pass);
+  return assign ? std::optional(assign->options()) : std::nullopt;
+}

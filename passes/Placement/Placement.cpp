@@ -55,12 +55,12 @@ void Placement::addOpenCall(Operation *op) {
         std::min(seconds * options.costs->bandwidth, double(1ll << 45)));
   };
   PlacementProblem::Call call{bytes(open.cost.wide), bytes(open.cost.half), {}};
-  bool isPinned = hasPinnedOperands(op) ||
+  open.isPinned = hasPinnedOperands(op) ||
                   (!options.hasWideResults &&
                    llvm::any_of(op->getResults(), [](Value result) {
                      return isPinnedWide(result);
                    }));
-  if (!open.cost.pays || isPinned)
+  if (!open.cost.pays || open.isPinned)
     call.fixed = Storage::High;
   open.call = callOf[op] = problem.addCall(call);
   openCalls.push_back(std::move(open));
@@ -87,13 +87,15 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
   PlacementProblem::Port port;
   port.value = stored->value;
   port.kernel = kernel;
+  FixedType fixed{std::nullopt, PortReason::Call};
   auto call = callOf.find(use.getOwner());
   if (call != callOf.end() &&
       changesWithCall(use.getOwner(), use.get().getType())) {
     // What the call itself reads is part of its cost.
     port.call = call->second;
   } else {
-    port.fixed = fixedType(use, *read);
+    fixed = fixedType(use, *read);
+    port.fixed = fixed.type;
     port.readHigh = 4 * read->elements;
     port.readLow = 2 * read->elements;
   }
@@ -103,7 +105,8 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
   if (!read->isRounded && !isExternal && !port.followsResult &&
       elementTypeOf(read->root).isF32())
     port.noise = noise.priceOf(use);
-  stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
+  stored->ports.push_back(
+      {&use, problem.addPort(port), read->isRounded, fixed.why});
 }
 
 /// Results have the types that the caller knows.
@@ -117,7 +120,8 @@ void Placement::addResults(Operation *terminator) {
     port.value = stored->value;
     port.fixed =
         isHalf(elementTypeOf(use.get())) ? Storage::Low : Storage::High;
-    stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
+    stored->ports.push_back(
+        {&use, problem.addPort(port), read->isRounded, PortReason::Result});
   }
 }
 
@@ -176,27 +180,36 @@ Freedom Placement::freedomNeededFor(OpOperand &use,
   return isBackward(use.getOwner()) ? Freedom::Saved : Freedom::Stream;
 }
 
-std::optional<Storage> Placement::fixedType(OpOperand &use,
-                                            const RootRead &read) const {
+Placement::FixedType Placement::fixedType(OpOperand &use,
+                                          const RootRead &read) const {
   Operation *reader = use.getOwner();
+  FixedType open{std::nullopt, PortReason::Open};
+  auto fixed = [](Storage type, PortReason why) {
+    return FixedType{type, why};
+  };
   if (kernelRoleOf(reader) == KernelRole::External)
-    return isHalf(elementTypeOf(use.get())) ? Storage::Low : Storage::High;
+    return fixed(isHalf(elementTypeOf(use.get())) ? Storage::Low
+                                                  : Storage::High,
+                 PortReason::External);
   // What is rounded anyway may be read in either type.
   if (read.isRounded)
-    return std::nullopt;
+    return {std::nullopt, PortReason::Rounded};
   if (!elementTypeOf(read.root).isF32())
-    return options.hasWideResults ? std::nullopt : std::optional(Storage::Low);
+    return options.hasWideResults ? open
+                                  : fixed(Storage::Low, PortReason::Half);
   // A call that becomes one of halves rounds its result; readers take it so.
-  if (callOf.count(read.root.getDefiningOp()) && !isPinnedWide(read.root))
-    return std::nullopt;
+  if (callOf.count(read.root.getDefiningOp()))
+    return isPinnedWide(read.root) ? fixed(Storage::High, PortReason::Pinned)
+                                   : open;
   // Parameters and other arguments are the caller's.
-  if (!read.root.getDefiningOp() ||
-      freedomNeededFor(use, read) > options.freedom)
-    return Storage::High;
+  if (!read.root.getDefiningOp())
+    return fixed(Storage::High, PortReason::Argument);
+  if (freedomNeededFor(use, read) > options.freedom)
+    return fixed(Storage::High, PortReason::Freedom);
   auto precision = dyn_cast<PrecisionOpInterface>(reader);
   if (!precision || precision.observesRounding(use.getOperandNumber()))
-    return Storage::High;
+    return fixed(Storage::High, PortReason::Observed);
   if (isPinnedWide(read.root) || isPinnedWide(use))
-    return Storage::High;
-  return std::nullopt;
+    return fixed(Storage::High, PortReason::Pinned);
+  return open;
 }

@@ -228,6 +228,37 @@ static std::optional<int64_t> storeCost(const Value &value,
   return cost;
 }
 
+std::optional<int64_t>
+PlacementProblem::costOfValue(int number, llvm::ArrayRef<int> valuePorts,
+                              const Assignment &assignment) const {
+  const Value &value = values[number];
+  Storage result = assignment.results[number];
+  Demand demand, kept;
+  llvm::SmallMapVector<int, std::pair<Demand, Reads>, 4> kernels;
+  for (int i : valuePorts) {
+    const Port &port = ports[i];
+    Storage storage = assignment.ports[i];
+    if (port.followsResult && storage == Storage::Low &&
+        value.producer != Producer::Fused && result == Storage::High)
+      return std::nullopt;
+    demand.add(storage);
+    if (port.isKept)
+      kept.add(storage);
+    auto &[kernelDemand, reads] = kernels[port.kernel];
+    kernelDemand.add(storage);
+    reads.high = std::max(reads.high, port.readHigh);
+    reads.low = std::max(reads.low, port.readLow);
+  }
+  std::optional<int64_t> cost =
+      storeCost(value, demand, result, assignment.calls);
+  if (!cost)
+    return std::nullopt;
+  *cost += kept.cost(value.keepHigh, value.keepLow);
+  for (const auto &[kernel, entry] : kernels)
+    *cost += entry.first.cost(entry.second.high, entry.second.low);
+  return cost;
+}
+
 std::optional<int64_t> PlacementProblem::costOf(const Assignment &assignment,
                                                 double noisePrice) const {
   int64_t cost = 0;
@@ -236,35 +267,23 @@ std::optional<int64_t> PlacementProblem::costOf(const Assignment &assignment,
       return std::nullopt;
     cost += storage == Storage::High ? call.high : call.low;
   }
-  std::vector<Demand> demands(values.size()), kept(values.size());
-  llvm::MapVector<std::pair<int, int>, std::pair<Demand, Reads>> kernels;
-  for (auto [port, storage] : llvm::zip_equal(ports, assignment.ports)) {
+  std::vector<llvm::SmallVector<int, 4>> portsOf(values.size());
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Port &port = ports[i];
+    Storage storage = assignment.ports[i];
     if (port.fixed && *port.fixed != storage)
       return std::nullopt;
     if (port.call >= 0 && assignment.calls[port.call] != storage)
       return std::nullopt;
-    if (port.followsResult && storage == Storage::Low &&
-        values[port.value].producer != Producer::Fused &&
-        assignment.results[port.value] == Storage::High)
-      return std::nullopt;
     if (storage == Storage::Low)
       cost += noiseCost(port, noisePrice);
-    demands[port.value].add(storage);
-    if (port.isKept)
-      kept[port.value].add(storage);
-    auto &[demand, reads] = kernels[{port.value, port.kernel}];
-    demand.add(storage);
-    reads.high = std::max(reads.high, port.readHigh);
-    reads.low = std::max(reads.low, port.readLow);
+    portsOf[port.value].push_back(i);
   }
-  for (const auto &[kernel, entry] : kernels)
-    cost += entry.first.cost(entry.second.high, entry.second.low);
   for (size_t i = 0; i < values.size(); ++i) {
-    std::optional<int64_t> store = storeCost(
-        values[i], demands[i], assignment.results[i], assignment.calls);
-    if (!store)
+    std::optional<int64_t> value = costOfValue(i, portsOf[i], assignment);
+    if (!value)
       return std::nullopt;
-    cost += *store + kept[i].cost(values[i].keepHigh, values[i].keepLow);
+    cost += *value;
   }
   return cost;
 }
@@ -275,4 +294,15 @@ double PlacementProblem::noiseOf(const Assignment &assignment) const {
     if (storage == Storage::Low)
       noise += port.noise;
   return noise;
+}
+
+int64_t PlacementProblem::keptCostOf(const Assignment &assignment) const {
+  std::vector<Demand> kept(values.size());
+  for (auto [port, storage] : llvm::zip_equal(ports, assignment.ports))
+    if (port.isKept)
+      kept[port.value].add(storage);
+  int64_t cost = 0;
+  for (auto [value, demand] : llvm::zip_equal(values, kept))
+    cost += demand.cost(value.keepHigh, value.keepLow);
+  return cost;
 }

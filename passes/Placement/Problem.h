@@ -87,6 +87,10 @@ public:
   /// Multiplies the noise of a port.
   void scaleNoise(int port, double factor) { ports[port].noise *= factor; }
 
+  /// Lets a port or a call have either type.
+  void releasePort(int port) { ports[port].fixed = std::nullopt; }
+  void releaseCall(int call) { calls[call].fixed = std::nullopt; }
+
   llvm::ArrayRef<Value> getValues() const { return values; }
   llvm::ArrayRef<Port> getPorts() const { return ports; }
   llvm::ArrayRef<Call> getCalls() const { return calls; }
@@ -101,8 +105,16 @@ public:
   std::optional<int64_t> costOf(const Assignment &assignment,
                                 double noisePrice) const;
 
+  /// The part of costOf that is about one value; `valuePorts` are all of its
+  /// ports.
+  std::optional<int64_t> costOfValue(int value, llvm::ArrayRef<int> valuePorts,
+                                     const Assignment &assignment) const;
+
   /// The noise of the ports that an assignment reads as Low.
   double noiseOf(const Assignment &assignment) const;
+
+  /// The part of the cost that is for memory between forward and backward.
+  int64_t keptCostOf(const Assignment &assignment) const;
 
 private:
   std::vector<Value> values;

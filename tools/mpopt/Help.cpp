@@ -11,9 +11,9 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
   static const OptionSpec model{
       "--model", "NAME", "program of a .pt2 file that holds several", {}};
   static const OptionSpec numerics{"--numerics",
-                                   "strict|precise",
+                                   "strict|precise|relaxed",
                                    "contract of the passes (default precise)",
-                                   {"strict", "precise"}};
+                                   {"strict", "precise", "relaxed"}};
   static const OptionSpec target{
       "--target",
       "cpu|cuda",
@@ -30,6 +30,10 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
+         {"--epsilon",
+          "E",
+          "relaxed: growth of the estimated error (default 0.05)",
+          {}},
          {"--policy", "FILE", "the user's policy (a TOML file)", {}},
          target,
          model}},

@@ -1,0 +1,195 @@
+//===- Unpinning.cpp - what pins cost a placement -------------------------===//
+
+#include "passes/Report/Unpinning.h"
+#include "dialect/Graph/Graph.h"
+#include "passes/Report/CastReport.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace mlir::mp;
+
+/// Pins that are solved without, each by itself.
+static constexpr size_t kSinglePins = 8;
+
+static void addWide(Operation *op, function_ref<bool(PinAttr)> isAbout,
+                    SmallVectorImpl<HeldPin> &pins) {
+  for (PinAttr pin : pinsOf(op))
+    if (pin.getFormat() == PinFormat::fp32 && isAbout(pin))
+      pins.push_back({op, pin});
+}
+
+SmallVector<HeldPin, 2> mlir::mp::pinsAt(const Placement::StoredValue &stored,
+                                         const Placement::Port &port) {
+  SmallVector<HeldPin, 2> pins;
+  if (auto result = dyn_cast<OpResult>(stored.root))
+    addWide(
+        result.getOwner(),
+        [&](PinAttr pin) { return pinsResult(pin, result.getResultNumber()); },
+        pins);
+  addWide(
+      port.use->getOwner(),
+      [&](PinAttr pin) {
+        return pinsOperand(pin, port.use->getOperandNumber());
+      },
+      pins);
+  return pins;
+}
+
+PinCosts::PinCosts(const PlacementSetup &setup, const Solution &chosen,
+                   double budget)
+    : setup(setup), placement(setup.getPlacement()), chosen(chosen),
+      budget(budget) {
+  addPorts();
+  addCalls();
+  heldBy.resize(numbers.size());
+  for (auto [i, entry] : llvm::enumerate(held))
+    for (int pin : entry.pins)
+      heldBy[pin].push_back(i);
+}
+
+int PinCosts::numberOf(HeldPin pin) {
+  return numbers.try_emplace(pin, numbers.size()).first->second;
+}
+
+void PinCosts::addPorts() {
+  for (const Placement::StoredValue &stored : placement.getValues())
+    for (const Placement::Port &port : stored.ports) {
+      if (port.why != PortReason::Pinned)
+        continue;
+      Held entry;
+      entry.port = port.port;
+      for (HeldPin pin : pinsAt(stored, port))
+        entry.pins.push_back(numberOf(pin));
+      held.push_back(std::move(entry));
+    }
+}
+
+void PinCosts::addCalls() {
+  for (const Placement::OpenCall &open : placement.getOpenCalls()) {
+    if (!open.isPinned || !open.cost.pays)
+      continue;
+    Held entry;
+    entry.call = open.call;
+    SmallVector<HeldPin> pins;
+    addWide(open.op, [](PinAttr) { return true; }, pins);
+    for (HeldPin pin : pins)
+      entry.pins.push_back(numberOf(pin));
+    held.push_back(std::move(entry));
+  }
+}
+
+Unpinning PinCosts::solveWithout(const PinSet &pins) const {
+  PlacementProblem problem = placement.getProblem();
+  for (const Held &entry : held) {
+    if (!llvm::all_of(entry.pins, [&](int pin) { return pins.contains(pin); }))
+      continue;
+    if (entry.call >= 0)
+      problem.releaseCall(entry.call);
+    else
+      problem.releasePort(entry.port);
+  }
+  Unpinning result;
+  result.pins = pins.size();
+  Frontier frontier(problem);
+  // Mostly the price stays what it was, which one cut tells.
+  const Solution *solution = frontier.at(chosen.noisePrice);
+  if (solution && solution->noise > budget)
+    solution = frontier.within(budget);
+  // The hull is coarse: a vertex within the budget may cost more than the
+  // placement with the pins, which is still legal.
+  if (!solution || solution->bytes > chosen.bytes)
+    solution = &chosen;
+  result.bytes = chosen.bytes - solution->bytes;
+  result.savedBytes = placement.getProblem().keptCostOf(chosen.assignment) -
+                      problem.keptCostOf(solution->assignment);
+  result.error = setup.errorFactor(solution->noise);
+  return result;
+}
+
+/// Those that save most first.
+static void sortBySaving(std::vector<Unpinning> &list) {
+  llvm::sort(list, [](const Unpinning &a, const Unpinning &b) {
+    return std::tie(b.bytes, a.rule, a.region, a.op) <
+           std::tie(a.bytes, b.rule, b.region, b.op);
+  });
+}
+
+std::vector<Unpinning> PinCosts::byRule() {
+  llvm::MapVector<StringRef, PinSet> rules;
+  for (const auto &[pin, number] : numbers)
+    rules[pin.second.getRule().getValue()].insert(number);
+  std::vector<Unpinning> result;
+  for (const auto &[rule, pins] : rules) {
+    Unpinning unpinning = solveWithout(pins);
+    unpinning.rule = rule.str();
+    result.push_back(std::move(unpinning));
+  }
+  sortBySaving(result);
+  return result;
+}
+
+int64_t PinCosts::boundOf(int pin) const {
+  const PlacementProblem &problem = placement.getProblem();
+  int64_t bytes = 0;
+  for (int i : heldBy[pin]) {
+    const Held &entry = held[i];
+    if (entry.pins.size() > 1)
+      continue;
+    if (entry.call >= 0) {
+      const auto &call = problem.getCalls()[entry.call];
+      bytes += call.high - call.low;
+      continue;
+    }
+    const auto &port = problem.getPorts()[entry.port];
+    const auto &value = problem.getValues()[port.value];
+    bytes += port.readHigh - port.readLow + value.storeHigh - value.storeLow;
+    bytes += value.keepHigh - value.keepLow;
+  }
+  return bytes;
+}
+
+std::vector<PinCosts::Candidate> PinCosts::candidates() const {
+  // In the order of the graph, so that the first pin speaks for those like it.
+  std::map<std::tuple<StringRef, std::string, bool, int64_t>, size_t> kinds;
+  std::vector<Candidate> list;
+  for (const auto &[key, number] : numbers) {
+    int64_t bound = boundOf(number);
+    if (bound <= 0)
+      continue;
+    auto [op, pin] = key;
+    auto [it, isNew] = kinds.try_emplace(
+        {pin.getRule().getValue(), operatorName(op), isBackward(op), bound},
+        list.size());
+    if (isNew)
+      list.push_back({number, bound, 0});
+    ++list[it->second].count;
+  }
+  llvm::sort(list, [](const Candidate &a, const Candidate &b) {
+    return std::tuple(-a.bound, a.pin) < std::tuple(-b.bound, b.pin);
+  });
+  list.resize(std::min(list.size(), kSinglePins));
+  return list;
+}
+
+std::vector<Unpinning> PinCosts::largest() {
+  std::vector<HeldPin> pinOf;
+  for (const auto &[pin, number] : numbers)
+    pinOf.push_back(pin);
+  std::vector<Unpinning> result;
+  for (const Candidate &candidate : candidates()) {
+    PinSet single;
+    single.insert(candidate.pin);
+    Unpinning unpinning = solveWithout(single);
+    auto [op, pin] = pinOf[candidate.pin];
+    unpinning.rule = pin.getRule().str();
+    unpinning.reason = pin.getReason().str();
+    unpinning.region = modulePathOf(op->getLoc()).str();
+    unpinning.op = operatorName(op);
+    unpinning.source = sourceText(op->getLoc());
+    unpinning.pins = candidate.count;
+    result.push_back(std::move(unpinning));
+  }
+  sortBySaving(result);
+  return result;
+}
