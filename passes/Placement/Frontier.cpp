@@ -19,15 +19,16 @@ Frontier::Frontier(const PlacementProblem &problem) : problem(problem) {
 }
 
 const Solution *Frontier::at(double noisePrice) {
-  auto [found, isNew] = solved.try_emplace(noisePrice);
-  if (!isNew)
-    return &found->second;
-  auto assignment = problem.solve(noisePrice);
-  if (!assignment) {
-    solved.erase(found);
+  auto next = solved.lower_bound(noisePrice);
+  if (next != solved.end() && next->first == noisePrice)
+    return &next->second;
+  auto choices = [](const auto &entry) { return &entry.second.assignment; };
+  auto assignment = problem.solve(
+      noisePrice, next == solved.begin() ? nullptr : choices(*std::prev(next)),
+      next == solved.end() ? nullptr : choices(*next));
+  if (!assignment)
     return nullptr;
-  }
-  Solution &solution = found->second;
+  Solution &solution = solved[noisePrice];
   solution.noise = problem.noiseOf(*assignment);
   solution.bytes = *problem.costOf(*assignment, 0);
   solution.noisePrice = noisePrice;

@@ -41,7 +41,10 @@ namespace {
 struct Reads {
   int64_t high = 0, low = 0;
 };
-using Kernels = llvm::MapVector<std::pair<int, int>, Reads>;
+struct KernelReads : Reads {
+  llvm::SmallVector<Node, 2> ports;
+};
+using Kernels = llvm::MapVector<std::pair<int, int>, KernelReads>;
 
 /// The graph whose cuts are the assignments: High is the source's side.
 class CutBuilder {
@@ -55,7 +58,20 @@ public:
     for (const Port &port : problem.getPorts())
       ports.push_back(addPort(port));
     for (const auto &[kernel, reads] : kernels)
-      payReads(kernel, reads);
+      payReads(reads);
+  }
+
+  /// Fixes what has `storage` in another solution.
+  void fixAll(const Assignment &known, Storage storage) {
+    auto fixEach = [&](llvm::ArrayRef<Node> nodes,
+                       llvm::ArrayRef<Storage> choices) {
+      for (auto [node, choice] : llvm::zip_equal(nodes, choices))
+        if (node >= 0 && choice == storage)
+          fix(node, storage);
+    };
+    fixEach(calls, known.calls);
+    fixEach(ports, known.ports);
+    fixEach(results, known.results);
   }
 
   std::optional<Assignment> solve() {
@@ -141,10 +157,10 @@ private:
     implyHigh(wanted[port.value].low, node);
     if (port.followsResult && results[port.value] >= 0)
       implyHigh(results[port.value], node);
-    Reads &reads = kernels[{port.value, port.kernel}];
+    KernelReads &reads = kernels[{port.value, port.kernel}];
     reads.high = std::max(reads.high, port.readHigh);
     reads.low = std::max(reads.low, port.readLow);
-    members[{port.value, port.kernel}].push_back(node);
+    reads.ports.push_back(node);
     if (port.isKept)
       keep(node, port.value);
     return node;
@@ -161,11 +177,11 @@ private:
     implyHigh(pair.low, node);
   }
 
-  void payReads(std::pair<int, int> kernel, const Reads &reads) {
+  void payReads(const KernelReads &reads) {
     Node high = cut.addNode(), low = cut.addNode();
     payIfHigh(high, reads.high);
     payIfLow(low, reads.low);
-    for (Node port : members[kernel]) {
+    for (Node port : reads.ports) {
       implyHigh(port, high);
       implyHigh(low, port);
     }
@@ -181,12 +197,18 @@ private:
   std::vector<Node> calls, ports, results;
   std::vector<Pair> wanted, kept;
   Kernels kernels;
-  llvm::DenseMap<std::pair<int, int>, std::vector<Node>> members;
 };
 } // namespace
 
-std::optional<Assignment> PlacementProblem::solve(double noisePrice) const {
-  return CutBuilder(*this, noisePrice).solve();
+std::optional<Assignment>
+PlacementProblem::solve(double noisePrice, const Assignment *lower,
+                        const Assignment *higher) const {
+  CutBuilder cut(*this, noisePrice);
+  if (lower)
+    cut.fixAll(*lower, Storage::High);
+  if (higher)
+    cut.fixAll(*higher, Storage::Low);
+  return cut.solve();
 }
 
 namespace {

@@ -98,7 +98,13 @@ public:
   /// The assignment of least cost where a unit of noise costs `noisePrice`
   /// bytes. Among equals, the one with the most High choices. std::nullopt
   /// if what is fixed contradicts itself.
-  std::optional<Assignment> solve(double noisePrice) const;
+  ///
+  /// Solutions nest: what is High at a lower price of noise is High at a higher
+  /// one. Those for a lower and for a higher price, where they are known, leave
+  /// less to solve.
+  std::optional<Assignment> solve(double noisePrice,
+                                  const Assignment *lower = nullptr,
+                                  const Assignment *higher = nullptr) const;
 
   /// The cost of any assignment, counted without the cut; std::nullopt if it is
   /// not a legal one.

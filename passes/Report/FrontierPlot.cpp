@@ -127,7 +127,10 @@ void FrontierPlot::print() {
   line(&FrontierPoint::savedBytes, "saved", "saved for backward");
   ends();
   os << "</svg>\n<figcaption>Bytes as a share of those at epsilon 0, where no "
-        "rounding adds to the error.</figcaption>\n</figure>\n";
+        "rounding adds to the error.";
+  if (lowest > 0)
+    os << llvm::formatv(" The axis begins at {0:F0} %.", lowest);
+  os << "</figcaption>\n</figure>\n";
 }
 
 void mlir::mp::printFrontierPlot(const PlacementReport &placement,

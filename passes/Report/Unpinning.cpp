@@ -150,7 +150,7 @@ int64_t PinCosts::boundOf(int pin) const {
 }
 
 std::vector<PinCosts::Candidate> PinCosts::candidates() const {
-  // In the order of the graph, so that the first pin speaks for those like it.
+  // The first in the graph speaks for those like it.
   std::map<std::tuple<StringRef, std::string, bool, int64_t>, size_t> kinds;
   std::vector<Candidate> list;
   for (const auto &[key, number] : numbers) {
@@ -163,7 +163,10 @@ std::vector<PinCosts::Candidate> PinCosts::candidates() const {
         list.size());
     if (isNew)
       list.push_back({number, bound, 0});
-    ++list[it->second].count;
+    Candidate &candidate = list[it->second];
+    ++candidate.count;
+    if (op->isBeforeInBlock(numbers.begin()[candidate.pin].first.first))
+      candidate.pin = number;
   }
   llvm::sort(list, [](const Candidate &a, const Candidate &b) {
     return std::tuple(-a.bound, a.pin) < std::tuple(-b.bound, b.pin);
