@@ -201,13 +201,12 @@ private:
 } // namespace
 
 std::optional<Assignment>
-PlacementProblem::solve(double noisePrice, const Assignment *lower,
-                        const Assignment *higher) const {
+PlacementProblem::solve(double noisePrice, Known lower, Known higher) const {
   CutBuilder cut(*this, noisePrice);
-  if (lower)
-    cut.fixAll(*lower, Storage::High);
-  if (higher)
-    cut.fixAll(*higher, Storage::Low);
+  for (const Assignment *known : lower)
+    cut.fixAll(*known, Storage::High);
+  for (const Assignment *known : higher)
+    cut.fixAll(*known, Storage::Low);
   return cut.solve();
 }
 

@@ -100,11 +100,11 @@ public:
   /// if what is fixed contradicts itself.
   ///
   /// Solutions nest: what is High at a lower price of noise is High at a higher
-  /// one. Those for a lower and for a higher price, where they are known, leave
-  /// less to solve.
-  std::optional<Assignment> solve(double noisePrice,
-                                  const Assignment *lower = nullptr,
-                                  const Assignment *higher = nullptr) const;
+  /// one. Those for lower and for higher prices, where they are known, leave
+  /// less to solve; `higher` may also be of a problem where more is fixed High.
+  using Known = llvm::ArrayRef<const Assignment *>;
+  std::optional<Assignment> solve(double noisePrice, Known lower = {},
+                                  Known higher = {}) const;
 
   /// The cost of any assignment, counted without the cut; std::nullopt if it is
   /// not a legal one.

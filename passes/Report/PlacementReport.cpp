@@ -97,7 +97,7 @@ mlir::mp::makePlacementReport(func::FuncOp func,
   report.bytesPerPercent = bytesPerPercent(*chosen, **setup);
   if (options.numerics == Numerics::Relaxed)
     report.frontier = frontierOf(frontier, **setup, options.epsilon);
-  PinCosts pins(**setup, *chosen, budget);
+  PinCosts pins(**setup, frontier, *chosen, budget);
   report.rules = pins.byRule();
   report.pins = pins.largest();
   report.stored = describeStored(**setup, *chosen);

@@ -36,10 +36,10 @@ SmallVector<HeldPin, 2> mlir::mp::pinsAt(const Placement::StoredValue &stored,
   return pins;
 }
 
-PinCosts::PinCosts(const PlacementSetup &setup, const Solution &chosen,
-                   double budget)
-    : setup(setup), placement(setup.getPlacement()), chosen(chosen),
-      budget(budget) {
+PinCosts::PinCosts(const PlacementSetup &setup, const Frontier &pinned,
+                   const Solution &chosen, double budget)
+    : setup(setup), placement(setup.getPlacement()), pinned(pinned),
+      chosen(chosen), budget(budget) {
   addPorts();
   addCalls();
   heldBy.resize(numbers.size());
@@ -91,11 +91,9 @@ Unpinning PinCosts::solveWithout(const PinSet &pins) const {
   }
   Unpinning result;
   result.pins = pins.size();
-  Frontier frontier(problem);
-  // Mostly the price stays what it was, which one cut tells.
-  const Solution *solution = frontier.at(chosen.noisePrice);
-  if (solution && solution->noise > budget)
-    solution = frontier.within(budget);
+  Frontier frontier(problem, &pinned);
+  // Mostly the price stays near what it was.
+  const Solution *solution = frontier.withinNear(budget, chosen.noisePrice);
   // The hull is coarse: a vertex within the budget may cost more than the
   // placement with the pins, which is still legal.
   if (!solution || solution->bytes > chosen.bytes)

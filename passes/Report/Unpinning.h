@@ -21,8 +21,10 @@ SmallVector<HeldPin, 2> pinsAt(const Placement::StoredValue &stored,
 /// Solves a placement again without some of its pins.
 class PinCosts {
 public:
-  /// `budget` limits the noise of each solution.
-  PinCosts(const PlacementSetup &setup, const Solution &chosen, double budget);
+  /// `chosen` is of the frontier `pinned`. `budget` limits the noise of each
+  /// solution.
+  PinCosts(const PlacementSetup &setup, const Frontier &pinned,
+           const Solution &chosen, double budget);
 
   /// Without each rule, those that save most first.
   std::vector<Unpinning> byRule();
@@ -53,6 +55,7 @@ private:
 
   const PlacementSetup &setup;
   const Placement &placement;
+  const Frontier &pinned;
   const Solution &chosen;
   double budget;
   llvm::MapVector<HeldPin, int> numbers;

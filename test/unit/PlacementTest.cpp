@@ -246,7 +246,7 @@ TEST(Placement, SolutionsNestInThePrice) {
       continue;
     for (double price : {2.0, 9.0, 30.0}) {
       auto alone = random.problem.solve(price);
-      auto between = random.problem.solve(price, &*lower, &*higher);
+      auto between = random.problem.solve(price, {&*lower}, {&*higher});
       ASSERT_TRUE(alone && between) << "seed " << seed;
       expectEqual(*alone, *between, seed);
     }
@@ -292,6 +292,31 @@ TEST(Frontier, DoesNotDependOnTheOrderOfBudgets) {
       expectEqual(frontier.within(budget)->assignment,
                   solveWithin(random.problem, budget)->assignment, seed);
   }
+}
+
+TEST(Frontier, TakesHintsFromANarrowerProblem) {
+  int freed = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    RandomProblem random(seed);
+    Frontier narrower(random.problem);
+    const Solution *chosen = narrower.within(2);
+    if (!chosen)
+      continue;
+    PlacementProblem wider = random.problem;
+    for (auto [i, port] : llvm::enumerate(random.problem.getPorts()))
+      if (port.fixed == Storage::High && i % 2)
+        wider.releasePort(i);
+    Frontier hinted(wider, &narrower), alone(wider);
+    for (double price : {chosen->noisePrice, 0.0, 3.0, 40.0})
+      expectEqual(hinted.at(price)->assignment, alone.at(price)->assignment,
+                  seed);
+    double least = alone.at(1e6)->noise;
+    EXPECT_LE(hinted.withinNear(2, chosen->noisePrice)->noise,
+              std::max(2.0, least))
+        << "seed " << seed;
+    freed += hinted.at(0)->bytes < narrower.at(0)->bytes;
+  }
+  EXPECT_GT(freed, 100);
 }
 
 TEST(Placement, TellsWhatIsKept) {
