@@ -33,7 +33,7 @@ int PlacementProblem::addCall(const Call &call) {
 static int64_t noiseCost(const Port &port, double noisePrice) {
   double cost = port.noise * noisePrice;
   // Beyond this, the price is a refusal.
-  return std::llround(std::min(cost, double(MinCut::kInfinite / 1024)));
+  return std::llround(std::min(cost, double(MinCut::kInfinite) / 1024));
 }
 
 namespace {

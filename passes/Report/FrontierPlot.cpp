@@ -65,17 +65,16 @@ void FrontierPlot::text(double x, double y, StringRef anchor, StringRef words,
 }
 
 void FrontierPlot::axes() {
-  double step = 100 - lowest > 50 ? 20 : 10;
-  for (double share = 100; share >= lowest; share -= step) {
+  int step = 100 - lowest > 50 ? 20 : 10;
+  for (int share = 100; share >= lowest; share -= step) {
     double y = yOf(share);
     os << llvm::formatv("<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" "
                         "y1=\"{2:F1}\" y2=\"{2:F1}\"/>\n",
                         kLeft, kRight, y);
-    text(kLeft - 8, y + 4, "end", llvm::formatv("{0:F0} %", share).str(),
-         "dim");
+    text(kLeft - 8, y + 4, "end", llvm::formatv("{0} %", share).str(), "dim");
   }
   for (auto [i, point] : llvm::enumerate(points)) {
-    text(xOf(i), kBottom + 20, "middle", epsilonText(point), "dim");
+    text(xOf(i), kBottom + 20, "middle", epsilonText(point.epsilon), "dim");
     if (!point.isChosen)
       continue;
     os << llvm::formatv("<line class=\"chosen\" x1=\"{0:F1}\" x2=\"{0:F1}\" "
@@ -91,9 +90,9 @@ void FrontierPlot::dot(size_t index, Bytes bytes, StringRef style,
                        StringRef what) {
   const FrontierPoint &point = points[index];
   double x = xOf(index), y = yOf(shareOf(point, bytes));
-  std::string title =
-      llvm::formatv("epsilon {0}: {1} {2}, error {3}", epsilonText(point),
-                    formatBytes(point.*bytes), what, errorText(point.error));
+  std::string title = llvm::formatv(
+      "epsilon {0}: {1} {2}, error {3}", epsilonText(point.epsilon),
+      formatBytes(point.*bytes), what, errorText(point.error));
   os << llvm::formatv("<circle class=\"dot {0}\" cx=\"{1:F1}\" cy=\"{2:F1}\" "
                       "r=\"4\"><title>{3}</title></circle>\n",
                       style, x, y, title);

@@ -71,11 +71,11 @@ static void printHead(const PlacementReport &placement, llvm::raw_ostream &os) {
     os << "</p>\n";
     return;
   }
-  os << llvm::formatv(" The estimated error grows {0}; epsilon {1} allows "
-                      "{2}. Value of the cut with the price of error: {3}.",
-                      errorText(placement.error), placement.epsilon,
-                      errorText(placement.allowedError),
-                      formatBytes(placement.cut));
+  os << llvm::formatv(
+      " The estimated error grows {0}; epsilon {1} allows "
+      "{2}. Value of the cut with the price of error: {3}.",
+      errorText(placement.error), epsilonText(placement.epsilon),
+      errorText(placement.allowedError), formatBytes(placement.cut));
   if (placement.bytesPerPercent > 0)
     os << " One more percent of error would save about "
        << formatBytes(placement.bytesPerPercent) << ".";
@@ -92,12 +92,17 @@ static void printFrontier(const PlacementReport &placement,
   Table table("The frontier: bytes against the budget of error", columns, os);
   const FrontierPoint &first = placement.frontier.front();
   for (const FrontierPoint &point : placement.frontier)
-    table.row({epsilonText(point) + (point.isChosen ? ", chosen" : ""),
+    table.row({epsilonText(point.epsilon) + (point.isChosen ? ", chosen" : ""),
                formatBytes(point.bytes), shareText(point.bytes, first.bytes),
                formatBytes(point.savedBytes),
                shareText(point.savedBytes, first.savedBytes),
                errorText(point.error)},
               point.isChosen ? "chosen" : "");
+}
+
+static std::string errorOf(const Unpinning &unpinning) {
+  return errorText(unpinning.error) +
+         (unpinning.isWithin ? "" : ", not allowed");
 }
 
 static void printRules(const PlacementReport &placement,
@@ -112,7 +117,7 @@ static void printRules(const PlacementReport &placement,
   for (const Unpinning &rule : placement.rules)
     table.row({code(rule.rule), std::to_string(rule.pins),
                formatBytes(rule.bytes), formatBytes(rule.savedBytes),
-               errorText(rule.error)});
+               errorOf(rule)});
 }
 
 static void printPins(const PlacementReport &placement, llvm::raw_ostream &os) {
@@ -124,8 +129,8 @@ static void printPins(const PlacementReport &placement, llvm::raw_ostream &os) {
   for (const Unpinning &pin : placement.pins)
     table.row({code(pin.rule),
                code(regionLabel(pin.region)) + " " + code(pin.op),
-               std::to_string(pin.pins), formatBytes(pin.bytes),
-               errorText(pin.error), escaped(pin.reason) + place(pin.source)});
+               std::to_string(pin.pins), formatBytes(pin.bytes), errorOf(pin),
+               escaped(pin.reason) + place(pin.source)});
 }
 
 void mlir::mp::printPlacementHTML(const PlacementReport &placement,

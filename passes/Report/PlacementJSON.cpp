@@ -37,6 +37,7 @@ static void writeUnpinning(json::OStream &json, const Unpinning &unpinning,
     json.attribute("bytes", unpinning.bytes);
     json.attribute("saved_bytes", unpinning.savedBytes);
     error(json, unpinning.error);
+    json.attribute("within", unpinning.isWithin);
     if (!isSingle)
       return;
     text(json, "region", unpinning.region);

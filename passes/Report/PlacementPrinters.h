@@ -19,7 +19,7 @@ void printWrapped(llvm::raw_ostream &os, StringRef text, size_t column,
                   size_t indent);
 
 /// "0.05", or "no limit".
-std::string epsilonText(const FrontierPoint &point);
+std::string epsilonText(std::optional<double> epsilon);
 
 /// "12 %" of `whole`.
 std::string shareText(int64_t part, int64_t whole);

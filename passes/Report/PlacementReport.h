@@ -30,12 +30,13 @@ struct FrontierPoint {
 };
 
 /// What a graph would be without some pins: the best placement then, within the
-/// same budget.
+/// same budget. Where that saves nothing, what it saves to round all the same.
 struct Unpinning {
   std::string rule;
   int64_t pins = 0; ///< that hold a value; of one pin, those like it
   int64_t bytes = 0, savedBytes = 0; ///< how many less
   double error = 1;
+  bool isWithin = true; ///< the budget
   // Of one pin:
   std::string region, op, source, reason;
 };

@@ -7,11 +7,11 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-std::string mlir::mp::epsilonText(const FrontierPoint &point) {
-  if (!point.epsilon)
+std::string mlir::mp::epsilonText(std::optional<double> epsilon) {
+  if (!epsilon)
     return "no limit";
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%g", *point.epsilon);
+  llvm::raw_string_ostream(text) << llvm::format("%g", *epsilon);
   return text;
 }
 
@@ -32,11 +32,11 @@ static void printFrontier(const PlacementReport &placement,
            llvm::formatv(" {0,8}", shareText(part, whole)).str();
   };
   for (const FrontierPoint &point : placement.frontier)
-    os << llvm::formatv("  {0,-10} {1,22} {2,24} {3,10}{4}\n",
-                        epsilonText(point), bytes(point.bytes, first.bytes),
-                        bytes(point.savedBytes, first.savedBytes),
-                        errorText(point.error),
-                        point.isChosen ? "  chosen" : "");
+    os << llvm::formatv(
+        "  {0,-10} {1,22} {2,24} {3,10}{4}\n", epsilonText(point.epsilon),
+        bytes(point.bytes, first.bytes),
+        bytes(point.savedBytes, first.savedBytes), errorText(point.error),
+        point.isChosen ? "  chosen" : "");
 }
 
 static std::string lessText(const Unpinning &unpinning) {
@@ -46,7 +46,8 @@ static std::string lessText(const Unpinning &unpinning) {
   if (unpinning.savedBytes > 0)
     text +=
         ", " + formatBytes(unpinning.savedBytes) + " of it saved for backward";
-  return text + ", error " + errorText(unpinning.error);
+  text += ", error " + errorText(unpinning.error);
+  return unpinning.isWithin ? text : text + ", which epsilon does not allow";
 }
 
 static void printUnpinnings(const PlacementReport &placement,
@@ -54,9 +55,12 @@ static void printUnpinnings(const PlacementReport &placement,
   if (!placement.rules.empty())
     os << "\n  without the pins of a rule, each solved again within the same "
           "epsilon\n";
-  for (const Unpinning &rule : placement.rules)
-    os << llvm::formatv("    {0} ({1} pin{2}): {3}\n", rule.rule, rule.pins,
-                        rule.pins == 1 ? "" : "s", lessText(rule));
+  for (const Unpinning &rule : placement.rules) {
+    std::string head = llvm::formatv("    {0} ({1} pin{2}): ", rule.rule,
+                                     rule.pins, rule.pins == 1 ? "" : "s");
+    os << head;
+    printWrapped(os, lessText(rule), head.size(), 6);
+  }
   if (!placement.pins.empty())
     os << "\n  without one pin\n";
   for (const Unpinning &pin : placement.pins) {
@@ -82,11 +86,11 @@ void mlir::mp::printPlacementText(const PlacementReport &placement,
                       formatBytes(placement.bytes),
                       formatBytes(placement.savedBytes));
   if (!placement.frontier.empty()) {
-    os << llvm::formatv("  error {0} of {1} allowed (epsilon {2}); value of "
-                        "the cut with the price of error: {3}\n",
-                        errorText(placement.error),
-                        errorText(placement.allowedError), placement.epsilon,
-                        formatBytes(placement.cut));
+    os << llvm::formatv(
+        "  error {0} of {1} allowed (epsilon {2}); value of "
+        "the cut with the price of error: {3}\n",
+        errorText(placement.error), errorText(placement.allowedError),
+        epsilonText(placement.epsilon), formatBytes(placement.cut));
     if (placement.bytesPerPercent > 0)
       os << "  one more percent of error would save about "
          << formatBytes(placement.bytesPerPercent) << '\n';

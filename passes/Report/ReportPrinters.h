@@ -44,9 +44,10 @@
 //     "bytes_per_percent": 64,     what one more percent of error would save
 //     "frontier":     [{"epsilon": 0.05,    null: no limit
 //                       "bytes", "saved_bytes", "error", "chosen": true}],
-//     "without_rule": [{"rule", "pins", "bytes", "saved_bytes", "error"}],
+//     "without_rule": [{"rule", "pins", "bytes", "saved_bytes", "error",
+//                       "within": true}],     the epsilon
 //     "without_pin":  [{"rule", "pins", "bytes", "saved_bytes", "error",
-//                       "region", "op", "source", "reason"}]}
+//                       "within", "region", "op", "source", "reason"}]}
 //                                  bytes: how many less; pins: how many are alike
 //   STORED = {"op", "shape", "types": "f32 and bf16", "bytes", "phase",
 //     "saved": true,               for backward

@@ -36,7 +36,8 @@ std::string mlir::mp::storedText(const StoredEntry &entry) {
   if (entry.saves > 0) {
     text += "; " + entry.half + " would save " + formatBytes(entry.saves);
     if (entry.reason == StoredReason::Noise)
-      text += " at an error " + error + ", more than the budget pays for";
+      text +=
+          " at an error " + error + ", which the price of error does not allow";
   }
   return text;
 }

@@ -81,13 +81,16 @@ void PinCosts::addCalls() {
 
 Unpinning PinCosts::solveWithout(const PinSet &pins) const {
   PlacementProblem problem = placement.getProblem();
+  // The same, but for the price of what was pinned.
+  PlacementProblem unpriced = problem;
   for (const Held &entry : held) {
     if (!llvm::all_of(entry.pins, [&](int pin) { return pins.contains(pin); }))
       continue;
-    if (entry.call >= 0)
-      problem.releaseCall(entry.call);
-    else
-      problem.releasePort(entry.port);
+    for (PlacementProblem *each : {&problem, &unpriced})
+      entry.call >= 0 ? each->releaseCall(entry.call)
+                      : each->releasePort(entry.port);
+    if (entry.port >= 0)
+      unpriced.scaleNoise(entry.port, 0);
   }
   Unpinning result;
   result.pins = pins.size();
@@ -96,20 +99,30 @@ Unpinning PinCosts::solveWithout(const PinSet &pins) const {
   const Solution *solution = frontier.withinNear(budget, chosen.noisePrice);
   // The hull is coarse: a vertex within the budget may cost more than the
   // placement with the pins, which is still legal.
-  if (!solution || solution->bytes > chosen.bytes)
-    solution = &chosen;
-  result.bytes = chosen.bytes - solution->bytes;
-  result.savedBytes = placement.getProblem().keptCostOf(chosen.assignment) -
-                      problem.keptCostOf(solution->assignment);
-  result.error = setup.errorFactor(solution->noise);
+  if (solution && solution->bytes < chosen.bytes)
+    return describe(std::move(result), problem, solution->assignment);
+  std::optional<PlacementProblem::Assignment> dear =
+      unpriced.solve(chosen.noisePrice);
+  return describe(std::move(result), problem, dear ? *dear : chosen.assignment);
+}
+
+Unpinning
+PinCosts::describe(Unpinning result, const PlacementProblem &problem,
+                   const PlacementProblem::Assignment &assignment) const {
+  double noise = problem.noiseOf(assignment);
+  result.bytes = chosen.bytes - problem.costOf(assignment, 0).value_or(0);
+  result.savedBytes =
+      problem.keptCostOf(chosen.assignment) - problem.keptCostOf(assignment);
+  result.error = setup.errorFactor(noise);
+  result.isWithin = noise <= budget;
   return result;
 }
 
-/// Those that save most first.
+/// Those that save most within the budget first.
 static void sortBySaving(std::vector<Unpinning> &list) {
   llvm::sort(list, [](const Unpinning &a, const Unpinning &b) {
-    return std::tie(b.bytes, a.rule, a.region, a.op) <
-           std::tie(a.bytes, b.rule, b.region, b.op);
+    return std::tie(b.isWithin, b.bytes, a.rule, a.region, a.op) <
+           std::tie(a.isWithin, a.bytes, b.rule, b.region, b.op);
   });
 }
 

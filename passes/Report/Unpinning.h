@@ -52,6 +52,8 @@ private:
   int64_t boundOf(int pin) const;
   std::vector<Candidate> candidates() const;
   Unpinning solveWithout(const PinSet &pins) const;
+  Unpinning describe(Unpinning result, const PlacementProblem &problem,
+                     const PlacementProblem::Assignment &assignment) const;
 
   const PlacementSetup &setup;
   const Placement &placement;
