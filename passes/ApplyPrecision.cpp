@@ -113,9 +113,8 @@ private:
         continue;
       Value &made = viewed[{view, int(isBackward(reader))}];
       if (!made) {
-        builder.setInsertionPointAfterValue(
-            isBackward(reader) == isBackward(view) ? view->getResult(0) : copy);
-        builder.setInsertionPointAfter(latest(view, copy));
+        // The copy follows its root, and views of the root come later.
+        builder.setInsertionPointAfter(view);
         Operation *clone = builder.clone(*view);
         clone->setLoc(derivedLocation(view->getLoc()));
         clone->setOperand(0, copy);
@@ -127,12 +126,6 @@ private:
       copy = made;
     }
     return copy;
-  }
-
-  /// The later of a view and what makes its operand.
-  static Operation *latest(Operation *view, Value operand) {
-    Operation *producer = operand.getDefiningOp();
-    return producer && view->isBeforeInBlock(producer) ? producer : view;
   }
 
   RewriteLog &log;

@@ -11,10 +11,12 @@ using Passes = std::vector<std::unique_ptr<Pass>>;
 
 /// What must keep its type, by the user's word first. On the types as traced,
 /// before conversions go.
-static void addPins(Passes &passes, const std::string &ranges) {
+template <typename Options>
+static void addPins(Passes &passes, const Options &options, Half half) {
   passes.push_back(createApplyPolicy());
   PinTypesOptions pin;
-  pin.rangesFile = ranges;
+  pin.half = half;
+  pin.rangesFile = options.ranges;
   passes.push_back(createPinTypes(pin));
 }
 
@@ -34,7 +36,8 @@ static Passes passesOf(const PipelineOptions &options) {
   passes.push_back(createNormalize());
   // Before conversions move: afterwards they could hide a pattern.
   passes.push_back(createRaise());
-  addPins(passes, options.ranges);
+  addPins(passes, options,
+          options.precision == Half::F16 ? Half::F16 : Half::Auto);
   if (options.precision != Half::None)
     addTypesOfCalls(passes, options);
   passes.push_back(createEliminateCasts({options.numerics}));
@@ -49,7 +52,7 @@ static Passes passesOf(const PartitionedOptions &options) {
   Passes passes;
   passes.push_back(createNormalize());
   passes.push_back(createRaise());
-  addPins(passes, options.ranges);
+  addPins(passes, options, Half::Auto);
   AssignPrecisionOptions assign;
   assign.numerics = options.numerics;
   assign.epsilon = options.epsilon;

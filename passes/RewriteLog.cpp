@@ -5,7 +5,6 @@
 #include "dialect/IR/MPDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/SetVector.h"
 
 #include <limits>
 
@@ -105,19 +104,22 @@ void RewriteLog::forgetMisses() {
 }
 
 void RewriteLog::commit() {
+  if (entries.empty() && misses.empty())
+    return;
+  // What was applied is kept one by one, however alike: the rewrite limit
+  // counts these entries.
+  SmallVector<Attribute> all(existingRecord(func));
+  llvm::append_range(all, entries);
+  // Running a pass again on its own result finds the same things to say.
+  llvm::DenseSet<Attribute> known(all.begin(), all.end());
   for (const Miss &miss : misses) {
     remark::missed(miss.loc, remarkOf(miss.rule))
         << miss.entry.getAs<StringAttr>("why").getValue();
-    entries.push_back(miss.entry);
+    if (known.insert(miss.entry).second)
+      all.push_back(miss.entry);
   }
-  misses.clear();
-  if (entries.empty())
-    return;
-  // Running a pass again on its own result finds the same things to say.
-  ArrayRef<Attribute> existing = existingRecord(func);
-  llvm::SetVector<Attribute> all(existing.begin(), existing.end());
-  all.insert(entries.begin(), entries.end());
   entries.clear();
+  misses.clear();
   func->setAttr(MPDialect::kRewritesAttrName,
-                ArrayAttr::get(func.getContext(), all.getArrayRef()));
+                ArrayAttr::get(func.getContext(), all));
 }

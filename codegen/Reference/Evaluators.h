@@ -19,6 +19,8 @@ void addPointwiseEvaluators(EvaluatorTable &table);
 void addReductionEvaluators(EvaluatorTable &table);
 void addMatmulEvaluators(EvaluatorTable &table);
 void addNormEvaluators(EvaluatorTable &table);
+void addBackwardEvaluators(EvaluatorTable &table);
+void addAttentionEvaluators(EvaluatorTable &table);
 void addUpdateEvaluators(EvaluatorTable &table);
 
 /// The shape that the two broadcast to; fails the call when they do not.

@@ -40,19 +40,24 @@ static const double kSpecial[] = {
     1.0 / 3,
 };
 
+/// From -1 to 1. Own arithmetic rather than a distribution, which differs by
+/// library.
+static double drawUnit(std::mt19937_64 &random) {
+  return double(random() >> 11) * 0x1p-53 * 2 - 1;
+}
+
 /// One number in `oneIn` is special; 0 for none.
-static double draw(std::mt19937_64 &random, uint64_t oneIn) {
+static double drawMixed(std::mt19937_64 &random, uint64_t oneIn) {
   uint64_t choice = random();
   if (oneIn && (choice >> 32) % oneIn == 0)
     return kSpecial[(choice >> 8) % std::size(kSpecial)];
-  // Own arithmetic rather than a distribution, which differs by library.
-  double unit = double(random() >> 11) * 0x1p-53 * 2 - 1;
+  double unit = drawUnit(random);
   int exponent = choice % 4 == 1 ? int((choice >> 8) % 40) - 20 : 2;
   return std::ldexp(unit, exponent);
 }
 
 static Tensor randomTensor(Type type, std::mt19937_64 &random,
-                           int64_t dynamicSize) {
+                           int64_t dynamicSize, Draw draw) {
   Shape shape;
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     for (int64_t size : tensor.getShape())
@@ -62,7 +67,8 @@ static Tensor randomTensor(Type type, std::mt19937_64 &random,
   uint64_t oneIn = std::array<uint64_t, 3>{0, 4, 16}[random() % 3];
   for (int64_t i = 0, end = value.numElements(); i != end; ++i) {
     if (value.isFloat())
-      value.set(i, draw(random, oneIn));
+      value.set(i, draw == Draw::Ordinary ? 4 * drawUnit(random)
+                                          : drawMixed(random, oneIn));
     else
       value.setInt(i, isa<RankedTensorType>(type) ? int64_t(random() % 4)
                                                   : dynamicSize);
@@ -95,7 +101,7 @@ mlir::mp::reference::fromAttribute(DenseElementsAttr attr) {
 
 llvm::Expected<std::vector<Tensor>>
 mlir::mp::reference::makeInputs(func::FuncOp func, uint64_t seed,
-                                int64_t dynamicSize) {
+                                int64_t dynamicSize, Draw draw) {
   std::mt19937_64 random(seed);
   std::vector<Tensor> inputs;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -109,7 +115,7 @@ mlir::mp::reference::makeInputs(func::FuncOp func, uint64_t seed,
     if (!isSupportedElement(getElementTypeOrSelf(type)))
       return llvm::createStringError("argument " + Twine(i) +
                                      " has an unsupported type");
-    inputs.push_back(randomTensor(type, random, dynamicSize));
+    inputs.push_back(randomTensor(type, random, dynamicSize, draw));
   }
   return inputs;
 }

@@ -19,6 +19,8 @@ static const EvaluatorTable &evaluators() {
     addReductionEvaluators(table);
     addMatmulEvaluators(table);
     addNormEvaluators(table);
+    addBackwardEvaluators(table);
+    addAttentionEvaluators(table);
     addUpdateEvaluators(table);
     return table;
   }();

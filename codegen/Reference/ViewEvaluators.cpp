@@ -197,6 +197,57 @@ static std::vector<Tensor> evaluateFlip(Call &call) {
   }));
 }
 
+/// The part of `input` from `start` along `dim`, in the shape `shape`, whose
+/// element number is that of `size` places along `dim`.
+static Tensor partOf(const Tensor &input, Type type, const Shape &shape,
+                     int64_t dim, int64_t start, int64_t size) {
+  Tensor part(type, shape);
+  int64_t stride = 1;
+  for (int64_t d = dim + 1; d < input.rank(); ++d)
+    stride *= input.shape[d];
+  for (int64_t i = 0, end = part.numElements(); i != end; ++i) {
+    int64_t outer = i / (size * stride), inner = i % (size * stride);
+    part.copy(i, input, (outer * input.shape[dim] + start) * stride + inner);
+  }
+  return part;
+}
+
+static std::vector<Tensor> evaluateUnbind(Call &call) {
+  const Tensor &input = call.operand(0);
+  int64_t dim = call.dim("dim", input.rank(), 0);
+  call.require(!call.failed() && input.rank() > 0 &&
+                   input.shape[dim] == call.op()->getNumResults(),
+               "has another number of results than the dimension's size");
+  if (call.failed())
+    return {};
+  Shape shape = input.shape;
+  shape.erase(shape.begin() + dim);
+  std::vector<Tensor> results;
+  for (int64_t k = 0; k != input.shape[dim]; ++k)
+    results.push_back(partOf(input, call.resultType(k), shape, dim, k, 1));
+  return results;
+}
+
+static std::vector<Tensor> evaluateSplit(Call &call) {
+  const Tensor &input = call.operand(0);
+  int64_t dim = call.dim("dim", input.rank(), 0);
+  int64_t size = call.integer("split_size");
+  call.require(!call.failed() && input.rank() > 0 && size > 0 &&
+                   (input.shape[dim] + size - 1) / size ==
+                       call.op()->getNumResults(),
+               "has another number of results than parts");
+  if (call.failed())
+    return {};
+  std::vector<Tensor> results;
+  for (int64_t start = 0; start < input.shape[dim]; start += size) {
+    Shape shape = input.shape;
+    shape[dim] = std::min(size, input.shape[dim] - start);
+    results.push_back(partOf(input, call.resultType(results.size()), shape, dim,
+                             start, shape[dim]));
+  }
+  return results;
+}
+
 void mlir::mp::reference::addViewEvaluators(EvaluatorTable &table) {
   for (StringRef name :
        {"aten.alias", "aten.clone", "aten.contiguous", "aten.detach",
@@ -214,4 +265,6 @@ void mlir::mp::reference::addViewEvaluators(EvaluatorTable &table) {
   table["aten.slice"] = evaluateSlice;
   table["aten.select"] = evaluateSelect;
   table["aten.flip"] = evaluateFlip;
+  table["aten.unbind"] = evaluateUnbind;
+  table["aten.split.Tensor"] = evaluateSplit;
 }

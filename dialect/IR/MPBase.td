@@ -56,6 +56,9 @@ def MP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kReadAsAttrName = "mp.read_as";
     /// Type attribute of an op, a hint: the type that its result is to have.
     static constexpr ::llvm::StringLiteral kStoreAsAttrName = "mp.store_as";
+    /// String attribute of a function: name or file of its cost model.
+    static constexpr ::llvm::StringLiteral kCostModelAttrName =
+        "mp.cost_model";
     /// Type attribute of a library call, a hint: the half type to compute in.
     static constexpr ::llvm::StringLiteral kComputeAsAttrName =
         "mp.compute_as";

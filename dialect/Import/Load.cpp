@@ -57,9 +57,15 @@ Expected<std::string> mlir::mp::bundleMember(StringRef path, StringRef stage) {
                              ".mlir'; write one with MPOPT_DUMP=<folder>");
 }
 
-Expected<std::optional<std::string>> mlir::mp::bundlePipeline(StringRef path) {
-  SmallString<256> file(path);
+static std::string metaFile(StringRef bundle) {
+  SmallString<256> file(bundle);
   llvm::sys::path::append(file, kBundleMeta);
+  return file.str().str();
+}
+
+Expected<std::optional<std::string>> mlir::mp::bundleText(StringRef path,
+                                                          StringRef key) {
+  std::string file = metaFile(path);
   if (!llvm::sys::fs::exists(file))
     return std::nullopt;
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
@@ -69,11 +75,15 @@ Expected<std::optional<std::string>> mlir::mp::bundlePipeline(StringRef path) {
   if (!meta)
     return ::failure(file, "no JSON: " + llvm::toString(meta.takeError()));
   const llvm::json::Object *object = meta->getAsObject();
-  auto pipeline =
-      object ? object->getString("pipeline") : std::optional<StringRef>();
-  if (!pipeline)
-    return ::failure(file, "has no text under the key 'pipeline'");
-  return pipeline->str();
+  auto text = object ? object->getString(key) : std::optional<StringRef>();
+  return text ? std::optional(text->str()) : std::nullopt;
+}
+
+Expected<std::optional<std::string>> mlir::mp::bundlePipeline(StringRef path) {
+  Expected<std::optional<std::string>> pipeline = bundleText(path, "pipeline");
+  if (pipeline && !*pipeline && llvm::sys::fs::exists(metaFile(path)))
+    return ::failure(metaFile(path), "has no text under the key 'pipeline'");
+  return pipeline;
 }
 
 /// Verifies what our own importer built, and adds the file's name to errors.

@@ -39,6 +39,11 @@ llvm::Expected<std::string> bundleMember(llvm::StringRef path,
 /// `meta.json`; none if the folder has no such file.
 llvm::Expected<std::optional<std::string>> bundlePipeline(llvm::StringRef path);
 
+/// The text under `key` in the `meta.json` of a bundle; none without the file
+/// or the key.
+llvm::Expected<std::optional<std::string>> bundleText(llvm::StringRef path,
+                                                      llvm::StringRef key);
+
 /// Loads `path`; of a bundle, the module before any pass. "-" is the standard
 /// input. `model` picks a program of an archive with several.
 llvm::Expected<OwningOpRef<ModuleOp>> loadModule(llvm::StringRef path,

@@ -8,16 +8,21 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-/// The cost model that `name` says, or that of the function's target.
-static llvm::Expected<CostModel> costModelFor(StringRef name, bool isCUDA) {
-  if (!name.empty())
-    return loadCostModel(name);
-  return loadCostModel(isCUDA ? "sm_80" : hostCostModel());
-}
-
 static bool isCUDA(func::FuncOp func) {
   auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
   return target && target.getValue() == "cuda";
+}
+
+/// The cost model of that name or file, or what the function or its target
+/// says.
+static llvm::Expected<CostModel> costModelFor(func::FuncOp func,
+                                              StringRef name) {
+  auto given = func->getAttrOfType<StringAttr>(MPDialect::kCostModelAttrName);
+  if (name.empty() && given)
+    name = given.getValue();
+  if (!name.empty())
+    return loadCostModel(name);
+  return loadCostModel(isCUDA(func) ? "sm_80" : hostCostModel());
 }
 
 static PlacementOptions placementOptions(func::FuncOp func,
@@ -45,8 +50,7 @@ PlacementSetup::PlacementSetup(func::FuncOp func, CostModel model,
 llvm::Expected<std::unique_ptr<PlacementSetup>>
 PlacementSetup::create(func::FuncOp func,
                        const AssignPrecisionOptions &options) {
-  llvm::Expected<CostModel> costs =
-      costModelFor(options.costModel, isCUDA(func));
+  llvm::Expected<CostModel> costs = costModelFor(func, options.costModel);
   if (!costs)
     return costs.takeError();
   return std::unique_ptr<PlacementSetup>(

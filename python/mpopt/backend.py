@@ -8,7 +8,18 @@ from typing import Any
 
 from torch import fx
 
-from . import _torch, composites, exporter, half_weights, heal, importer, log, native, origins
+from . import (
+    _torch,
+    composites,
+    exporter,
+    half_weights,
+    heal,
+    importer,
+    log,
+    native,
+    origins,
+    rewrite_log,
+)
 from .errors import MpoptError, OptionError, did_you_mean
 from .joint_pass import JointPass, device_of, policy_attribute
 from .options import NUMERICS, Options, resolve
@@ -55,7 +66,7 @@ def _compile_graph(
     except Exception as error:
         _capture_failed(resolved, error)
         return _torch.compile_fx(gm, example_inputs, patches)
-    if not capture.has_low_precision:
+    if not (capture.has_low_precision or resolved.precision):
         # Nothing to decide: the code must be what it would be without us.
         log.counters["stock_graphs"] += 1
         return _torch.compile_fx(gm, example_inputs, patches)
@@ -145,6 +156,7 @@ def reset() -> None:
     """Forget counts and times. `torch._dynamo.reset()` calls it."""
     log.counters.clear()
     log.seconds.clear()
+    rewrite_log.reset()
     heal.reset()
 
 

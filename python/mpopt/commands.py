@@ -30,6 +30,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command("bisect", "find the rewrite that moved a result", "mpopt.bisect.command"),
     Command("calibrate", "measure this machine and write its cost model", "mpopt.machine.command"),
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import hashlib
+import json
 import tempfile
 import time
 from collections.abc import Iterator
@@ -30,8 +31,10 @@ from . import (
     importer,
     log,
     loss_scale,
+    machine,
     native,
     range_keys,
+    rewrite_log,
 )
 from .attributes import quoted
 from .dump import Bundle
@@ -48,6 +51,11 @@ class JointPass(_torch.CustomGraphPass):
     """One per call of the backend. `patches` are the user's settings of Inductor."""
 
     checks_loss_scale = True
+
+    @property
+    def needs_cost_model(self) -> bool:
+        """True if the passes choose types by what they cost."""
+        return bool(self.options.precision)
 
     def __init__(
         self, options: Options, capture: Capture, patches: dict[str, Any], relax: bool
@@ -72,7 +80,8 @@ class JointPass(_torch.CustomGraphPass):
     def uuid(self) -> str | None:
         """Covers all that decides about code; None, which turns caches off, when a
         graph that comes from a cache would miss its dump or its count of rewrites."""
-        if self.options.dump or self.options.bisect_limit is not None:
+        options = self.options
+        if options.dump or options.rewrite_log or options.bisect_limit is not None:
             return None
         return self._identity()
 
@@ -114,6 +123,8 @@ class Run:
         self.graph = graph
         self.module: Module | None = None
         self.bundle: Bundle | None = None
+        self.pass_of: list[str] = []
+        """The pass behind each rewrite, where passes run one by one."""
         self.changed = False
 
     def attempt(self) -> None:
@@ -152,40 +163,69 @@ class Run:
         with stage("barriers"):
             if self.owner.relax_barriers:
                 barriers.relax(self.graph)
-        self._record(self.module.rewrites(), len(imported.nodes))
+        self._record(self.module.rewrites(), imported)
 
     def _attributes(self, imported: importer.Imported) -> str:
         target = self.options.target
         if target == "auto":
             target = device_of(self.graph)
         text = f'mp.target = "{target}"'
+        if self.owner.needs_cost_model:
+            model = machine.resolve(self.options.cost_model, target)
+            text += f", mp.cost_model = {json.dumps(model)}"
         limit = self.options.bisect_limit
         if limit is not None:
-            left = max(0, limit - log.counters["rewrites"])
-            text += f", mp.rewrite_limit = {left}"
+            text += f", mp.rewrite_limit = {rewrite_log.left(limit)}"
         if self.options.policy is not None:
             text += ", " + policy_attribute(self.options.policy)
         return "{" + text + "}"
 
     def _run_passes(self, module: Module) -> None:
         text = self.owner.pipeline()
-        if not self.bundle:
+        if not self.bundle and not self.options.rewrite_log:
             if text:
                 module.run(text)
             return
         for step in native.load().pipeline_passes(text) if text else ():
             module.run(step)
-            self._dump_stage(_pass_name(step))
+            name = _pass_name(step)
+            self._dump_stage(name)
+            new = len(_applied(module.rewrites())) - len(self.pass_of)
+            self.pass_of += [name] * new
 
-    def _record(self, rewrites: list[dict[str, Any]], nodes: int) -> None:
-        applied = sum(entry.get("status") == "applied" for entry in rewrites)
-        log.counters["rewrites"] += applied
+    def _record(self, rewrites: list[dict[str, Any]], imported: importer.Imported) -> None:
+        applied = _applied(rewrites)
+        log.counters["rewrites"] += len(applied)
         for entry in rewrites:
             if entry.get("rule") == "unmatched-policy-rule":
                 _warn_of_rule(entry["why"])
-        log.get_logger("passes").info("%d nodes, %d rewrites", nodes, applied)
-        log.get_logger("passes").debug("seconds so far by stage: %s", dict(log.seconds))
+        logger = log.get_logger("passes")
+        logger.info("%d nodes, %d rewrites", len(imported.nodes), len(applied))
+        logger.debug("seconds so far by stage: %s", dict(log.seconds))
+        self._list(applied, imported)
         self._close_bundle(rewrites, "ok")
+
+    def _list(self, applied: list[dict[str, Any]], imported: importer.Imported) -> None:
+        path = self.options.rewrite_log
+        kind = self.owner.kind(self.graph) if path else ""
+        entries = applied if not path else self._with_places(applied, imported, kind)
+        with self._dumping():
+            rewrite_log.add(entries, path)
+
+    def _with_places(
+        self, applied: list[dict[str, Any]], imported: importer.Imported, kind: str
+    ) -> list[dict[str, Any]]:
+        """Entries with what a reader needs to find the operator."""
+        names = self.pass_of if len(self.pass_of) == len(applied) else [""] * len(applied)
+        found = []
+        for entry, name in zip(applied, names, strict=True):
+            place = {"graph": kind, "pass": name, "fx": "", "source": ""}
+            node = entry.get("node", -1)
+            if 0 <= node < len(imported.nodes):
+                place["fx"] = imported.fx_nodes[node].name
+                place["source"] = _source_text(imported, node)
+            found.append({**place, **{k: v for k, v in entry.items() if k != "status"}})
+        return found
 
     # Dumps: a full disk must not stop a compilation --------------------------
 
@@ -320,6 +360,17 @@ def module_text(module: Module) -> str:
     """The module with locations, as dumps hold it."""
     module.with_locations = True
     return str(module)
+
+
+def _applied(rewrites: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in rewrites if entry.get("status") == "applied"]
+
+
+def _source_text(imported: importer.Imported, node: int) -> str:
+    """ "model.py:12" of a node's line in the model, or ""."""
+    index = imported.nodes[node][5]
+    _, file, line = imported.sources[index] if index >= 0 else ("", "", 0)
+    return f"{file}:{line}" if file else ""
 
 
 def policy_attribute(policy: Policy) -> str:

@@ -27,6 +27,9 @@ PASSES = (
     "mp-normalize",
     "mp-raise",
     "mp-apply-policy",
+    "mp-pin",
+    "mp-assign-precision",
+    "mp-apply-precision",
     "mp-eliminate-casts",
     "mp-lower",
     "mp-report-casts",
@@ -35,11 +38,14 @@ PASSES = (
 """What `disable_passes` can name."""
 NUMERICS = ("strict", "precise", "relaxed")
 TARGETS = ("auto", "cpu", "cuda")
+PRECISIONS = {"": "none", "bf16": "bf16", "fp16": "f16"}
+"""Values of `precision` and what the passes call them."""
 FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
-_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS"}
-_NOT_HASHED = {"dump"}
+_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS", "MPOPT_TOOL"}
+_NOT_HASHED = {"dump", "rewrite_log"}
+_PATHS = {"dump", "rewrite_log"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +68,8 @@ class Options:
     """Passes to leave out by name, such as "mp-eliminate-casts"."""
     bisect_limit: int | None = None
     """Apply only the first n rewrites of the process; turns compile caches off."""
+    rewrite_log: str = ""
+    """File that gets a line of JSON for each rewrite; turns compile caches off. "" for none."""
     dump: str = ""
     """Folder that gets one bundle per graph; turns compile caches off. "" for none."""
     strict: bool = False
@@ -73,6 +81,9 @@ class Options:
     policy: policies.Policy | None = None
     """The user's policy; given as a path, or as a dictionary of the same form. Its `level` is
     the default of `numerics`."""
+    precision: str = ""
+    """Half type, "bf16" or "fp16", for matrix products, convolutions and attention of fp32
+    operands where it pays: what autocast is for, in a program without it. "" leaves them."""
     ranges: str = ""
     """File of `mpopt.calibrate`, which says what does not fit a half type; "" for none."""
     heal: bool = False
@@ -90,13 +101,19 @@ class Options:
             return self.pipeline
         # What "relaxed" adds comes after partitioning: see `partition_pipeline`.
         numerics = "precise" if self.numerics == "relaxed" else self.numerics
-        return f"mp-default{{numerics={numerics}{self._disabled()}}}"
+        half = f" precision={PRECISIONS[self.precision]}" if self.precision else ""
+        return f"mp-default{{numerics={numerics}{half}{self._common()}}}"
 
     def partition_pipeline(self) -> str:
         """The pipeline text for the partitioned graph, "" for none."""
         if self.numerics != "relaxed" or self.pipeline is not None:
             return ""
-        return f"mp-partitioned{{numerics=relaxed epsilon={self.epsilon!r}{self._disabled()}}}"
+        return f"mp-partitioned{{numerics=relaxed epsilon={self.epsilon!r}{self._common()}}}"
+
+    def _common(self) -> str:
+        """What both pipelines take."""
+        ranges = f" ranges={json.dumps(self.ranges)}" if self.ranges else ""
+        return ranges + self._disabled()
 
     def _disabled(self) -> str:
         off = [name for name in self.disable_passes if name != PLACE_STORES]
@@ -231,6 +248,10 @@ def _convert(key: str, value: Any, source: str) -> Any:
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
+    if key == "precision":
+        if value not in PRECISIONS:
+            raise OptionError(f"{source}: precision must be bf16 or fp16, not {value!r}")
+        return value
     if key == "cost_model":
         return machine.check(value, source)
     if key in FLAGS:
@@ -260,7 +281,7 @@ def _convert(key: str, value: Any, source: str) -> Any:
         return _policy(value, source)
     if key == "inductor":
         return dict(_require(isinstance(value, Mapping), value, key, "a dictionary", source))
-    if key == "dump":
+    if key in _PATHS:
         path = _require(isinstance(value, str | os.PathLike), value, key, "a path", source)
         return os.fspath(path)
     return _require(value is None or isinstance(value, str), value, key, "a text", source)

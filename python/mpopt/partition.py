@@ -24,6 +24,7 @@ class StitchedPass(JointPass):
     """Like JointPass, with the passes that choose storage types."""
 
     checks_loss_scale = False  # the joint pass did
+    needs_cost_model = True
 
     def pipeline(self) -> str:
         """The passes to run, "" for none."""

@@ -1,6 +1,6 @@
 // The help fits a screen: 80 columns, fewer than 40 lines.
 // RUN: mpopt --help | FileCheck %s
-// RUN: mpopt --help | count 29
+// RUN: mpopt --help | count 33
 // RUN: mpopt explain --help | FileCheck %s --check-prefix=EXPLAIN
 
 // CHECK-NOT: {{^.{81,}.*}}
@@ -8,6 +8,9 @@
 // CHECK: explain INPUT
 // CHECK: diff A B
 // CHECK: check BEFORE AFTER
+// CHECK: budget write|check FILE GRAPH...
+// CHECK: measure GRAPH
+// CHECK: bisect
 // CHECK: calibrate
 // CHECK: --mp-default
 // CHECK: exit codes: 0 ok, 1 difference (diff) or violation (check), 2 bad usage

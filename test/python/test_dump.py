@@ -10,7 +10,10 @@ import torch
 from eager_code import step
 from models import Transformer, words
 from mpopt import native
-from test_tool import explain
+from mpopt.joint_pass import JointPass
+from mpopt.options import Options
+from mpopt.origins import Capture
+from test_tool import explain, run
 from torch import nn
 
 
@@ -79,6 +82,33 @@ def test_unwritable_dump(tmp_path, monkeypatch, caplog):
     assert compile_redundant(dump=str(file)) >= 3
     assert mpopt.counters["fallbacks.dump"] == 1
     assert "cannot write the dump" in caplog.text
+
+
+def test_a_budget_of_a_dump(tmp_path):
+    step(Transformer, words(), dump=str(tmp_path / "dump"))
+    kept = tmp_path / "kept.toml"
+    run("budget", "write", kept, tmp_path / "dump")
+    assert run("budget", "check", kept, tmp_path / "dump").stdout == "within the budget\n"
+    figures = pytest.importorskip("tomllib").loads(kept.read_text())
+    graph = figures["graph"]["000_joint"]
+    total = explain(tmp_path / "dump" / "000_joint")["total"]["after"]
+    assert (graph["casts"], graph["cast_bytes"]) == (total["casts"], total["bytes"])
+    regions = graph["region"].values()
+    for figure in ("casts", "cast_bytes", "rewrites", "saved_bytes"):
+        assert graph[figure] == sum(region.get(figure, 0) for region in regions) > 0
+    assert any(name.startswith("blocks.*") for name in graph["region"])
+    assert figures["torch"] == torch.__version__
+    tight = kept.read_text().replace(f"casts = {graph['casts']}\n", "casts = 1\n")
+    kept.write_text(tight)
+    worse = run("budget", "check", kept, tmp_path / "dump", code=1).stdout
+    assert f"1 -> {graph['casts']}  worse" in worse
+
+
+def test_a_rewrite_log_turns_caches_off(tmp_path):
+    options = Options(rewrite_log=str(tmp_path / "log"))
+    for given, is_cached in [(options, False), (Options(), True)]:
+        key = JointPass(given, Capture((), (), True, {}), {}, relax=False).uuid()
+        assert (key is not None) == is_cached
 
 
 def test_bisect():

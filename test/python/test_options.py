@@ -68,6 +68,7 @@ def test_texts_of_the_environment(monkeypatch):
         ({"disable_passes": ["mp-rase"]}, "unknown pass 'mp-rase'; did you mean 'mp-raise'"),
         ({"inductor": 3}, "inductor must be a dictionary"),
         ({"dump": 3}, "dump must be a path"),
+        ({"rewrite_log": 3}, "rewrite_log must be a path"),
         ({"pipeline": 3}, "pipeline must be a text"),
         ({"heal": 1}, "heal must be true or false, not 1"),
         ({"heal_after": 0}, "heal_after must be a count of calls, 1 or more, not 0"),
@@ -83,6 +84,11 @@ def test_every_pass_can_be_named():
     steps = native.load().pipeline_passes("mp-default")
     names = [step.rpartition("(")[2].rstrip(")").partition("{")[0] for step in steps]
     assert (*names, PLACE_STORES) == PASSES
+
+
+def test_variables_of_the_tool_are_no_options(monkeypatch):
+    monkeypatch.setenv("MPOPT_TOOL", "mpopt")
+    assert resolve() == Options()
 
 
 def test_relaxed_comes_after_partitioning(monkeypatch):
@@ -139,6 +145,7 @@ def test_digest_covers_what_decides_about_code():
     ]
     assert len({o.digest() for o in [base, *changed]}) == len(changed) + 1
     assert Options(dump="somewhere").digest() == base.digest()
+    assert Options(rewrite_log="somewhere").digest() == base.digest()
 
 
 def test_logs():

@@ -203,6 +203,18 @@ TEST(Placement, CutEqualsBruteForce) {
   EXPECT_LT(infeasible, tried / 2);
 }
 
+TEST(Placement, PartsEqualTheWhole) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    RandomProblem random(seed);
+    auto whole = random.problem.solve(0);
+    std::optional<Solution> parts = solveWithin(random.problem, 1e9);
+    ASSERT_EQ(whole.has_value(), parts.has_value()) << "seed " << seed;
+    if (whole) {
+      EXPECT_EQ(parts->bytes, whole->cost) << "seed " << seed;
+    }
+  }
+}
+
 TEST(Placement, KeepsTheBudget) {
   int bounded = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {

@@ -54,6 +54,15 @@ static const OptionSpec *findOption(const CommandSpec &command,
   return nullptr;
 }
 
+static bool hasRightCount(const CommandSpec &command, size_t count) {
+  // Inputs in brackets, the last ones, may be left out.
+  size_t needed = llvm::count_if(
+      command.inputs, [](StringRef input) { return !input.starts_with("["); });
+  bool takesMore =
+      !command.inputs.empty() && command.inputs.back().ends_with("...");
+  return count >= needed && (takesMore || count <= command.inputs.size());
+}
+
 Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
                                              llvm::ArrayRef<StringRef> words) {
   Arguments arguments;
@@ -83,11 +92,7 @@ Expected<Arguments> mlir::mp::parseArguments(const CommandSpec &command,
             setOption(*option, hasValue ? value : words[i], arguments))
       return error;
   }
-  // Inputs in brackets, the last ones, may be left out.
-  size_t needed = llvm::count_if(
-      command.inputs, [](StringRef input) { return !input.starts_with("["); });
-  if (arguments.inputs.size() < needed ||
-      arguments.inputs.size() > command.inputs.size())
+  if (!hasRightCount(command, arguments.inputs.size()))
     return usageError("'mpopt " + command.name + "' needs " +
                       llvm::join(command.inputs, " and ") + ", got " +
                       llvm::Twine(arguments.inputs.size()) + " inputs");

@@ -27,8 +27,9 @@ struct OptionSpec {
 struct CommandSpec {
   llvm::StringRef name;
   llvm::StringRef summary;
-  std::vector<llvm::StringRef> inputs; ///< names of its positional arguments
-  std::vector<OptionSpec> options;     ///< each takes a value
+  /// Names of its positional arguments; "GRAPH..." takes one or more.
+  std::vector<llvm::StringRef> inputs;
+  std::vector<OptionSpec> options; ///< each takes a value
 };
 
 struct Arguments {

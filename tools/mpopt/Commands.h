@@ -21,9 +21,11 @@ struct Command {
 
 llvm::ArrayRef<Command> commands();
 
+int runBudget(const Arguments &arguments);
 int runExplain(const Arguments &arguments);
 int runDiff(const Arguments &arguments);
 int runCheck(const Arguments &arguments);
+int runMeasure(const Arguments &arguments);
 int runPolicy(const Arguments &arguments);
 
 /// The mlir-opt-like driver: parses `argv` itself.

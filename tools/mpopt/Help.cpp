@@ -14,6 +14,13 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
                                    "strict|precise|relaxed",
                                    "contract of the passes (default precise)",
                                    {"strict", "precise", "relaxed"}};
+  static const OptionSpec epsilon{
+      "--epsilon",
+      "E",
+      "relaxed: growth of the estimated error (default 0.05)",
+      {}};
+  static const OptionSpec policy{
+      "--policy", "FILE", "the user's policy (a TOML file)", {}};
   static const OptionSpec target{
       "--target",
       "cpu|cuda",
@@ -30,11 +37,8 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
-         {"--epsilon",
-          "E",
-          "relaxed: growth of the estimated error (default 0.05)",
-          {}},
-         {"--policy", "FILE", "the user's policy (a TOML file)", {}},
+         epsilon,
+         policy,
          target,
          model}},
        runExplain},
@@ -50,6 +54,49 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
         {"BEFORE", "AFTER"},
         {model}},
        runCheck},
+      {{"budget",
+        "'write' keeps figures of graphs in FILE: conversions, their bytes, "
+        "bytes\n"
+        "saved for backward and pins, by region. 'check' fails with the lines "
+        "that\n"
+        "got worse. A GRAPH is any input, NAME=INPUT, or a folder of bundles.",
+        {"write|check", "FILE", "GRAPH..."},
+        {{"--tolerance",
+          "SHARE",
+          "check: growth that does not count, such as 0.02",
+          {}},
+         numerics,
+         epsilon,
+         policy,
+         target,
+         model}},
+       runBudget},
+      {{"measure",
+        "Run the passes and tell how far they move the results, computed with\n"
+        "the reference interpreter on inputs that are made from a seed or "
+        "given\n"
+        "in the graph (mp.value).",
+        {"GRAPH"},
+        {{"--limit", "N", "apply the first N rewrites only", {}},
+         {"--pipeline",
+          "PASSES",
+          "what to run (default: mp-default, or\n"
+          "                               that of the "
+          "bundle)",
+          {}},
+         {"--seed", "N", "of the first inputs (default 0)", {}},
+         {"--trials", "N", "inputs, of seeds in a row (default 3)", {}},
+         {"--dynamic-size", "N", "what a dynamic size is (default 3)", {}},
+         {"--format",
+          "text|json",
+          "what to print (default text)",
+          {"text", "json"}},
+         numerics,
+         epsilon,
+         policy,
+         target,
+         model}},
+       runMeasure},
       {{"policy",
         "init INPUT: write a commented policy with the modules, groups and "
         "unknown\noperators of a graph. check POLICY [INPUT]: read a policy; "
@@ -71,6 +118,9 @@ void mlir::mp::printHelp(llvm::raw_ostream &os) {
         "  explain INPUT          conversions before and after, and why\n"
         "  diff A B               where two graphs differ in precision\n"
         "  check BEFORE AFTER     prove the recorded rewrites\n"
+        "  budget write|check FILE GRAPH...\n"
+        "                         keep figures, fail when they get worse\n"
+        "  measure GRAPH          how far the passes move the results\n"
         "  policy init|check ...  start a precision policy, see what it "
         "selects\n";
   for (const PythonCommand &command : pythonCommands())

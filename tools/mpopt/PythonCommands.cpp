@@ -9,6 +9,7 @@
 #include "llvm/Support/Program.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <unistd.h>
 
 using namespace mlir::mp;
@@ -59,6 +60,11 @@ int mlir::mp::runPython(char **argv) {
   for (char **word = argv + 1; *word; ++word)
     words.push_back(*word);
   words.push_back(nullptr);
+  // A command that calls the program again shall call this one.
+  static int anchor;
+  std::string self = fs::getMainExecutable(argv[0], &anchor);
+  if (!self.empty())
+    ::setenv("MPOPT_TOOL", self.c_str(), /*overwrite=*/0);
   ::execv(python.c_str(), words.data());
   return reportError("cannot start " + llvm::Twine(python) + ": " +
                      llvm::sys::StrError(errno));

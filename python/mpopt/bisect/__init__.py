@@ -1,0 +1,1 @@
+"""Finds the rewrite that moved a result: `mpopt bisect`."""
