@@ -24,11 +24,11 @@ public:
   bool readAs(OpOperand &use, Type half) {
     bool isRounded = false;
     Value root = rootOf(use.get(), isRounded);
-    if (isRounded || use.get() == Value() ||
+    if (isRounded ||
         !cast<RankedTensorType>(root.getType()).getElementType().isF32())
       return true;
-    if (!log.apply(Rule::RoundStore, use.getOwner(),
-                   reasonFor(root, use, half)))
+    if (!log.apply(Rule::RoundStore, use.getOwner(), reasonFor(root, use, half),
+                   entryFor(use, half)))
       return false;
     Value narrow =
         viewLike(use.get(), root, copyOf(root, half), use.getOwner());
@@ -43,6 +43,13 @@ public:
   }
 
 private:
+  static SmallVector<NamedAttribute, 2> entryFor(OpOperand &use, Type half) {
+    Builder builder(half.getContext());
+    return {builder.getNamedAttr("half", TypeAttr::get(half)),
+            builder.getNamedAttr(
+                "operand", builder.getI64IntegerAttr(use.getOperandNumber()))};
+  }
+
   static std::string reasonFor(Value root, OpOperand &use, Type half) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -65,39 +72,38 @@ private:
 
   /// The half copy of `root`, stored by the kernel that makes it.
   Value copyOf(Value root, Type half) {
-    Value &copy = copies[root];
+    Value &copy = copies[{root, half}];
     if (copy)
       return copy;
     OpBuilder builder(root.getContext());
     builder.setInsertionPointAfterValue(root);
-    CastOp narrowing = existingCopy(root, half);
-    if (narrowing)
-      narrowing->moveBefore(builder.getInsertionBlock(),
-                            builder.getInsertionPoint());
-    else
-      narrowing = CastOp::create(builder, derivedLocation(root.getLoc()), root,
-                                 half, CastOrigin::mpopt);
+    // A new one, for a graph that was traced cannot have nodes moved.
+    auto narrowing = CastOp::create(builder, derivedLocation(root.getLoc()),
+                                    root, half, CastOrigin::mpopt);
     Operation *producer = root.getDefiningOp();
     if (producer)
       copyPhase(producer, narrowing);
-    builder.setInsertionPointAfter(narrowing);
     auto stored =
-        MaterializeOp::create(builder, derivedLocation(narrowing.getLoc()),
+        MaterializeOp::create(builder, derivedLocation(root.getLoc()),
                               narrowing.getType(), narrowing.getOutput());
     stored->setDiscardableAttrs(narrowing->getDiscardableAttrDictionary());
-    narrowing.getOutput().replaceAllUsesExcept(stored.getOutput(), stored);
+    for (CastOp equal : equalCopies(narrowing)) {
+      equal.getOutput().replaceAllUsesWith(stored.getOutput());
+      equal->erase();
+    }
     return copy = stored.getOutput();
   }
 
-  static CastOp existingCopy(Value root, Type half) {
-    Operation *producer = root.getDefiningOp();
-    for (Operation *user : root.getUsers()) {
-      auto narrowing = dyn_cast<CastOp>(user);
-      if (narrowing && narrowing.getTo() == half && producer &&
-          inSamePhase(producer, narrowing))
-        return narrowing;
+  /// The conversions of the same value to the same type in the same phase.
+  static SmallVector<CastOp> equalCopies(CastOp narrowing) {
+    SmallVector<CastOp> equal;
+    for (Operation *user : narrowing.getInput().getUsers()) {
+      auto cast = dyn_cast<CastOp>(user);
+      if (cast && cast != narrowing && cast.getTo() == narrowing.getTo() &&
+          inSamePhase(cast, narrowing))
+        equal.push_back(cast);
     }
-    return nullptr;
+    return equal;
   }
 
   /// `copy` through the views that lead from `root` to `value`.
@@ -111,7 +117,7 @@ private:
       // Stores and conversions belong to the wide copy.
       if (isa<MaterializeOp, CastOp>(view))
         continue;
-      Value &made = viewed[{view, int(isBackward(reader))}];
+      Value &made = viewed[{{view, int(isBackward(reader))}, copy}];
       if (!made) {
         // The copy follows its root, and views of the root come later.
         builder.setInsertionPointAfter(view);
@@ -129,8 +135,10 @@ private:
   }
 
   RewriteLog &log;
-  llvm::DenseMap<Value, Value> copies;
-  llvm::DenseMap<std::pair<Operation *, int>, Value> viewed;
+  /// By value and half type.
+  llvm::DenseMap<std::pair<Value, Type>, Value> copies;
+  /// By view, phase and viewed copy.
+  llvm::DenseMap<std::pair<std::pair<Operation *, int>, Value>, Value> viewed;
 };
 
 /// Lets a product of halves store its accumulator.
@@ -152,13 +160,35 @@ bool storeWide(MatmulOp matmul, Type wide, RewriteLog &log) {
   return true;
 }
 
+/// Has a value stored by the kernel that makes it.
+void store(Value value) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Operation *producer = value.getDefiningOp();
+  auto stored = MaterializeOp::create(
+      builder, derivedLocation(producer->getLoc()), value.getType(), value);
+  for (StringRef name :
+       {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
+    if (Attribute attr = producer->getAttr(name))
+      stored->setAttr(name, attr);
+  value.replaceAllUsesExcept(stored.getOutput(), stored);
+}
+
 /// Computes a library call of f32 operands from halves, as autocast would.
-bool computeAs(Operation *call, Type half, RewriteLog &log) {
-  std::string reason;
-  llvm::raw_string_ostream(reason) << "computed from operands in " << half;
-  if (!log.apply(Rule::HalfCall, call, reason))
-    return false;
+/// With `keepsResults` it hands on its f32 accumulator.
+bool computeAs(Operation *call, Type half, bool keepsResults, RewriteLog &log) {
   OpBuilder builder(call);
+  std::string reason;
+  llvm::raw_string_ostream(reason)
+      << "computed from operands in " << half
+      << (keepsResults ? ", and the f32 accumulator is stored" : "");
+  SmallVector<NamedAttribute, 2> entry = {
+      builder.getNamedAttr("half", TypeAttr::get(half))};
+  if (keepsResults)
+    entry.push_back(
+        builder.getNamedAttr("result", TypeAttr::get(builder.getF32Type())));
+  if (!log.apply(Rule::HalfCall, call, reason, entry))
+    return false;
   auto convert = [&](Value value, Type type) {
     auto cast = CastOp::create(builder, derivedLocation(call->getLoc()), value,
                                type, CastOrigin::autocast);
@@ -173,7 +203,7 @@ bool computeAs(Operation *call, Type half, RewriteLog &log) {
       use.set(convert(use.get(), half).getOutput());
   builder.setInsertionPointAfter(call);
   for (Value result : call->getResults()) {
-    if (!changesWithCall(call, result.getType()))
+    if (keepsResults || !changesWithCall(call, result.getType()))
       continue;
     Type wide = cast<RankedTensorType>(result.getType()).getElementType();
     result.setType(withElementType(result, half));
@@ -217,12 +247,14 @@ private:
         if (auto half = dyn_cast<TypeAttr>(hint))
           if (!reads.readAs(use, half.getValue()))
             return false;
-    if (auto half = op->getAttrOfType<TypeAttr>(MPDialect::kComputeAsAttrName))
-      if (!computeAs(op, half.getValue(), log))
-        return false;
     auto wide = op->getAttrOfType<TypeAttr>(MPDialect::kStoreAsAttrName);
-    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && wide)
+    if (auto half = op->getAttrOfType<TypeAttr>(MPDialect::kComputeAsAttrName))
+      return computeAs(op, half.getValue(), wide && isa<MatmulOp>(op), log);
+    if (!wide)
+      return true;
+    if (auto matmul = dyn_cast<MatmulOp>(op))
       return storeWide(matmul, wide.getValue(), log);
+    store(op->getResult(0));
     return true;
   }
 };

@@ -1,5 +1,6 @@
 //===- AssignPrecision.cpp - mp-assign-precision --------------------------===//
 
+#include "dialect/IR/Pins.h"
 #include "passes/Passes.h"
 #include "passes/Placement/Setup.h"
 #include "passes/Placement/Solver.h"
@@ -38,7 +39,7 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     }
     mark(placement, solution->assignment);
     markCalls(placement, solution->assignment);
-    record(func, *solution, placement.getNoise().total());
+    record(func, placement, *solution);
   }
 
   AssignPrecisionOptions options() const {
@@ -50,11 +51,16 @@ private:
                  const PlacementProblem::Assignment &assignment) {
     RewriteLog log(getOperation(), getArgument());
     for (const Placement::OpenCall &open : placement.getOpenCalls()) {
-      if (assignment.calls[open.call] == Storage::Low)
-        open.op->setAttr(MPDialect::kComputeAsAttrName,
-                         TypeAttr::get(placement.getHalfType()));
-      else
+      if (assignment.calls[open.call] == Storage::High) {
         log.miss(Rule::HalfCall, open.op, whyWide(placement, open));
+        continue;
+      }
+      open.op->setAttr(MPDialect::kComputeAsAttrName,
+                       TypeAttr::get(placement.getHalfType()));
+      // Also of results that are too small to be placed.
+      if (llvm::any_of(open.op->getResults(),
+                       [](Value result) { return isPinnedWide(result); }))
+        markWideResult(open.op);
     }
     log.commit();
   }
@@ -71,12 +77,32 @@ private:
 
   static void mark(const Placement &placement,
                    const PlacementProblem::Assignment &assignment) {
-    for (const Placement::StoredValue &stored : placement.getValues())
-      for (const Placement::Port &port : stored.ports)
-        if (assignment.ports[port.port] == Storage::Low && !port.isRounded &&
-            isWide(stored.root, port))
+    for (const Placement::StoredValue &stored : placement.getValues()) {
+      bool isReadHalf = false, isReadWide = false;
+      for (const Placement::Port &port : stored.ports) {
+        // A call whose type is open converts its operands itself.
+        bool isOfCall = placement.getProblem().getPorts()[port.port].call >= 0;
+        if (port.isRounded || isOfCall || !isWide(stored.root, port))
+          continue;
+        bool isLow = assignment.ports[port.port] == Storage::Low;
+        (isLow ? isReadHalf : isReadWide) = true;
+        if (isLow)
           markRead(*port.use, placement.getHalfType());
+      }
+      if (isReadHalf && isReadWide)
+        keepStored(stored.root);
+    }
     markResults(placement, assignment);
+  }
+
+  /// A value that is kept in half for some readers may no longer need memory
+  /// by itself; a fuser would then compute it again in each of the others.
+  static void keepStored(Value root) {
+    Operation *producer = root.getDefiningOp();
+    if (producer && producer->getNumResults() == 1 &&
+        kernelRoleOf(producer) == KernelRole::Pointwise)
+      producer->setAttr(MPDialect::kStoreAsAttrName,
+                        TypeAttr::get(Float32Type::get(root.getContext())));
   }
 
   static bool isWide(Value root, const Placement::Port &port) {
@@ -102,27 +128,35 @@ private:
     const PlacementProblem &problem = placement.getProblem();
     for (const Placement::StoredValue &stored : placement.getValues()) {
       const auto &value = problem.getValues()[stored.value];
+      // A call in f32 has no other result.
       if (!value.hasFreeResult ||
+          assignment.calls[value.owner] == Storage::High ||
           assignment.results[stored.value] == Storage::Low)
         continue;
-      Operation *producer = stored.root.getDefiningOp();
-      producer->setAttr(
-          MPDialect::kStoreAsAttrName,
-          TypeAttr::get(Float32Type::get(producer->getContext())));
+      markWideResult(stored.root.getDefiningOp());
     }
   }
 
-  void record(func::FuncOp func, const Solution &solution, double total) {
+  static void markWideResult(Operation *op) {
+    op->setAttr(MPDialect::kStoreAsAttrName,
+                TypeAttr::get(Float32Type::get(op->getContext())));
+  }
+
+  void record(func::FuncOp func, const Placement &placement,
+              const Solution &solution) {
     Builder builder(func.getContext());
     auto number = [&](double value) { return builder.getF64FloatAttr(value); };
+    NamedAttrList entry;
+    entry.append("cost", builder.getI64IntegerAttr(solution.bytes));
+    entry.append("noise", number(solution.noise));
+    entry.append("noise_traced", number(placement.getNoise().total()));
+    entry.append("noise_price", number(solution.noisePrice));
+    if (numerics == Numerics::Relaxed)
+      entry.append("epsilon", number(epsilon));
+    if (precision != Half::None)
+      entry.append("precision", TypeAttr::get(placement.getHalfType()));
     func->setAttr(MPDialect::kPlacementAttrName,
-                  builder.getDictionaryAttr(
-                      {builder.getNamedAttr(
-                           "cost", builder.getI64IntegerAttr(solution.bytes)),
-                       builder.getNamedAttr("noise", number(solution.noise)),
-                       builder.getNamedAttr("noise_traced", number(total)),
-                       builder.getNamedAttr("noise_price",
-                                            number(solution.noisePrice))}));
+                  entry.getDictionary(func.getContext()));
   }
 };
 } // namespace

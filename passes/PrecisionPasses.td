@@ -68,7 +68,8 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
     in which type each value between them is stored and read: the assignment of
     least cost in bytes, which a minimum cut finds exactly. Only hints are left:
     `mp.read_as` on an operation for operands to be read rounded, `mp.store_as`
-    on a matrix product of halves that stores its f32 accumulator. Run it on the
+    on a matrix product of halves that stores its f32 accumulator, and on a value
+    that stays in memory in f32 beside its half copy. Run it on the
     graph after partitioning, where what is saved for backward is known.
 
     `precise` adds no rounding. `relaxed` may round what forward keeps for
@@ -137,10 +138,13 @@ def ReportTraffic : Pass<"mp-report-traffic", "::mlir::func::FuncOp"> {
     Leaves the graph alone and sets `mp.traffic`: what generated kernels and
     library calls read and store, what forward keeps for backward, and what
     kernels that only convert move, by the same estimate of fusion that
-    mp-assign-precision uses.
+    mp-assign-precision uses. With `kernels` a remark on each kernel says what it
+    reads and stores.
 
     Example: test/Passes/Examples/report-traffic.mlir
   }];
+  let options = [
+    Option<"kernels", "kernels", "bool", "false", "a remark for each kernel">];
 }
 
 #endif // MP_PASSES_PRECISIONPASSES_TD

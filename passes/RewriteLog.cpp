@@ -54,11 +54,12 @@ remark::RemarkOpts RewriteLog::remarkOf(Rule rule) const {
   return remark::RemarkOpts::name(ruleName(rule)).category(pass);
 }
 
-bool RewriteLog::apply(Rule rule, Operation *op, const Twine &why) {
+bool RewriteLog::apply(Rule rule, Operation *op, const Twine &why,
+                       ArrayRef<NamedAttribute> more) {
   if (applied == budget)
     return false;
   ++applied;
-  record(rule, op, why, /*isApplied=*/true);
+  record(rule, op, why, /*isApplied=*/true, more);
   return true;
 }
 
@@ -76,7 +77,7 @@ void RewriteLog::note(Rule rule, const Twine &why) {
 }
 
 void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
-                        bool isApplied) {
+                        bool isApplied, ArrayRef<NamedAttribute> more) {
   std::string text = why.str();
   Location loc = op->getLoc();
   if (isApplied)
@@ -91,6 +92,7 @@ void RewriteLog::record(Rule rule, Operation *op, const Twine &why,
   entry.append("rule", b.getStringAttr(ruleName(rule)));
   entry.append("status", b.getStringAttr(isApplied ? "applied" : "missed"));
   entry.append("why", b.getStringAttr(text));
+  entry.append(more);
   DictionaryAttr dict = entry.getDictionary(func.getContext());
   if (isApplied)
     entries.push_back(dict);

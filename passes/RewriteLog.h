@@ -7,6 +7,9 @@
 //   {rule = "hoist-narrowing", contract = "strict", status = "applied",
 //    node = 12 : i64, op = "mp.cast", module = "layers.0", why = "..."}
 //
+// A rule that adds a rounding also says which: `half`, and the `operand` of the
+// operation if it is about one.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MP_PASSES_REWRITELOG_H
@@ -35,7 +38,9 @@ public:
 
   /// Records that `rule` is about to change `op`. False, and no record, when
   /// the rewrite limit is reached: then the caller must change nothing.
-  [[nodiscard]] bool apply(Rule rule, Operation *op, const llvm::Twine &why);
+  /// The entry gets the attributes `more` as well.
+  [[nodiscard]] bool apply(Rule rule, Operation *op, const llvm::Twine &why,
+                           ArrayRef<NamedAttribute> more = {});
 
   /// Records once that `rule` could not be applied to `op`, and why.
   void miss(Rule rule, Operation *op, const llvm::Twine &why);
@@ -60,7 +65,8 @@ private:
   };
 
   remark::RemarkOpts remarkOf(Rule rule) const;
-  void record(Rule rule, Operation *op, const llvm::Twine &why, bool isApplied);
+  void record(Rule rule, Operation *op, const llvm::Twine &why, bool isApplied,
+              ArrayRef<NamedAttribute> more = {});
 
   func::FuncOp func;
   llvm::StringRef pass;

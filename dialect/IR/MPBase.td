@@ -54,7 +54,7 @@ def MP_Dialect : Dialect {
     /// Array attribute of an op, a hint: per operand, the half type that it is
     /// to be read in, or unit.
     static constexpr ::llvm::StringLiteral kReadAsAttrName = "mp.read_as";
-    /// Type attribute of an op, a hint: the type that its result is to have.
+    /// Type attribute of an op, a hint: the type that its result is stored in.
     static constexpr ::llvm::StringLiteral kStoreAsAttrName = "mp.store_as";
     /// String attribute of a function: name or file of its cost model.
     static constexpr ::llvm::StringLiteral kCostModelAttrName =

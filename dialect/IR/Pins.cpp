@@ -161,10 +161,17 @@ bool mlir::mp::pinsOperand(PinAttr pin, unsigned index) {
   return isAbout(pin, PinWhere::operands, index);
 }
 
-static bool isWide(PinAttr pin) { return pin.getFormat() == PinFormat::fp32; }
+/// Whatever the traced type is, `keep` adds no rounding either.
+static bool isWide(PinAttr pin) { return pin.getFormat() != PinFormat::half; }
 
 bool mlir::mp::isPinnedWide(Value value) {
   return llvm::any_of(pinsOf(value), isWide);
+}
+
+bool mlir::mp::isKept(Value value) {
+  return llvm::any_of(pinsOf(value), [](PinAttr pin) {
+    return pin.getFormat() == PinFormat::keep;
+  });
 }
 
 bool mlir::mp::isPinnedWide(OpOperand &operand) {

@@ -30,14 +30,17 @@ bool addPin(BlockArgument arg, PinAttr pin);
 bool pinsResult(PinAttr pin, unsigned index);
 bool pinsOperand(PinAttr pin, unsigned index);
 
-/// True if `value` must be computed and stored in f32: no rounding is put on
-/// it.
+/// True if `value` must be computed and stored in f32, or in its traced type:
+/// no rounding is put on it.
 bool isPinnedWide(Value value);
+
+/// True if `value` must have its traced type.
+bool isKept(Value value);
 
 /// True if no rounding may be added between the operand and its reader.
 bool isPinnedWide(OpOperand &operand);
 
-/// True if some operand of `op` is pinned to f32.
+/// True if some operand of `op` is pinned to f32 or its traced type.
 bool hasPinnedOperands(Operation *op);
 
 /// Makes pins of operand i pins of operand `newIndex[i]`.

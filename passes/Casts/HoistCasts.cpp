@@ -43,18 +43,25 @@ static bool commutes(PrecisionOpInterface moved, ArrayRef<unsigned> operands,
          });
 }
 
+/// True if `moved` has more elements in its operands than in its result, or may
+/// have.
+static bool growsUnderHoist(Operation *moved, ArrayRef<unsigned> operands) {
+  // With a dynamic size only a view keeps the number of elements for sure, and
+  // not even each of those; refuse.
+  auto after = staticNumElements(moved->getResult(0).getType());
+  int64_t elements = 0;
+  for (unsigned operand : operands) {
+    auto before = staticNumElements(moved->getOperand(operand).getType());
+    if (!before || !after || (elements += *before) > *after)
+      return true;
+  }
+  return false;
+}
+
 /// True if the conversion joins the kernel that computes `value`.
 static bool joinsProducer(Value value) {
   auto producer = value.getDefiningOp<PrecisionOpInterface>();
   return producer && isFusibleKind(producer.getOpKind());
-}
-
-static bool growsUnderHoist(Operation *moved, unsigned operand) {
-  auto before = staticNumElements(moved->getOperand(operand).getType());
-  auto after = staticNumElements(moved->getResult(0).getType());
-  // With a dynamic size only a view keeps the number of elements for sure, and
-  // not even each of those; refuse.
-  return !before || !after || *before > *after;
 }
 
 namespace {
@@ -106,16 +113,16 @@ private:
       why = describe(op) + " over " + name + " meets an exact widening";
       return true;
     }
-    if (operands.size() != 1)
+    if (growsUnderHoist(moved, operands))
       return false;
-    Value source = moved->getOperand(operands.front());
-    if (growsUnderHoist(moved, operands.front()))
-      return false;
-    if (index.find(source, op.getTo(), op)) {
+    if (llvm::any_of(operands, [&](unsigned i) {
+          return index.find(moved->getOperand(i), op.getTo(), op);
+        })) {
       why = describe(op) + " over " + name + " meets an equal conversion";
       return true;
     }
-    if (joinsProducer(source)) {
+    if (operands.size() == 1 &&
+        joinsProducer(moved->getOperand(operands.front()))) {
       why = describe(op) + " over " + name + " joins the kernel that makes it";
       return true;
     }

@@ -5,6 +5,7 @@
 #include "dialect/IR/Elementwise.h"
 #include "dialect/IR/ListOperators.h"
 #include "mlir/IR/OperationSupport.h"
+#include "passes/Check/AddedRoundings.h"
 #include "passes/Check/Obligations.h"
 
 using namespace mlir;
@@ -19,8 +20,15 @@ public:
       : before(before), after(after) {}
 
   LogicalResult run();
+  const AddedRoundings &getAdded() const { return added; }
 
 private:
+  /// Where two terms part.
+  struct Difference {
+    TermId before, after;
+    std::optional<TermId> reader; ///< the operator that reads both
+  };
+
   LogicalResult compare(const NormalForm &traced, Merged merged,
                         bool &isAmbiguous);
   LogicalResult checkCovered(func::FuncOp func);
@@ -28,11 +36,14 @@ private:
   LogicalResult checkEffects(const NormalForm &a, const NormalForm &b);
   LogicalResult checkOutputs(const NormalForm &a, const NormalForm &b);
   LogicalResult reportDifference(const Twine &what, TermId a, TermId b);
-  std::pair<TermId, TermId> locateDifference(TermId a, TermId b) const;
+  Difference locateDifference(TermId a, TermId b) const;
+  FloatType roundingOf(TermId term, TermId source) const;
+  std::string explain(const Difference &difference) const;
   std::string describe(TermId id) const;
   Location locationOf(TermId id, func::FuncOp func) const;
 
   func::FuncOp before, after;
+  AddedRoundings added;
   TermTable table;
   /// Differences that were reported for an earlier output.
   llvm::DenseSet<std::pair<TermId, TermId>> reported;
@@ -104,34 +115,76 @@ Location FunctionCheck::locationOf(TermId id, func::FuncOp func) const {
 
 /// Follows the first differing argument as long as both sides are the same
 /// operator: there lies the cause.
-std::pair<TermId, TermId> FunctionCheck::locateDifference(TermId a,
+FunctionCheck::Difference FunctionCheck::locateDifference(TermId a,
                                                           TermId b) const {
+  Difference found{a, b, std::nullopt};
   while (true) {
-    const Term &x = table[a], &y = table[b];
+    const Term &x = table[found.before], &y = table[found.after];
     if (x.kind != y.kind || x.type != y.type || x.name != y.name ||
         x.attrs != y.attrs || x.index != y.index || x.serial != y.serial ||
         x.args.size() != y.args.size() || x.results != y.results)
-      return {a, b};
-    for (auto [p, q] : llvm::zip(x.args, y.args))
-      if (p != q) {
-        a = p;
-        b = q;
-        break;
-      }
-    if (&table[a] == &x)
-      return {a, b};
+      return found;
+    auto differs = [](auto pair) {
+      return std::get<0>(pair) != std::get<1>(pair);
+    };
+    auto args = llvm::zip(x.args, y.args);
+    auto first = llvm::find_if(args, differs);
+    if (first == args.end())
+      return found;
+    if (x.kind == TermKind::Apply)
+      found.reader = found.before;
+    std::tie(found.before, found.after) = *first;
   }
+}
+
+/// The half type that `term` was rounded to, if it is `source` rounded.
+FloatType FunctionCheck::roundingOf(TermId term, TermId source) const {
+  const Term &widened = table[term];
+  if (widened.kind != TermKind::Convert ||
+      table.elementType(term) != table.elementType(source))
+    return {};
+  const Term &narrowed = table[widened.args[0]];
+  auto half = dyn_cast<FloatType>(table.elementType(widened.args[0]));
+  return half && isHalf(half) && narrowed.kind == TermKind::Convert &&
+                 narrowed.args[0] == source
+             ? half
+             : FloatType();
+}
+
+/// What differs, in words.
+std::string FunctionCheck::explain(const Difference &difference) const {
+  auto [x, y, reader] = difference;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  FloatType added = roundingOf(y, x), missing = roundingOf(x, y);
+  if (!added && !missing) {
+    os << describe(x) << " before";
+    return text;
+  }
+  if (reader)
+    os << describe(*reader) << " reads ";
+  os << describe(added ? x : y);
+  if (added)
+    os << " rounded to " << added << ", which no record says";
+  else
+    os << " without the rounding to " << missing << " that a record names";
+  return text;
 }
 
 LogicalResult FunctionCheck::reportDifference(const Twine &what, TermId a,
                                               TermId b) {
-  auto [x, y] = locateDifference(a, b);
-  if (!reported.insert({x, y}).second)
+  Difference found = locateDifference(a, b);
+  if (!reported.insert({found.before, found.after}).second)
     return failure();
-  InFlightDiagnostic diag = emitError(locationOf(x, before))
+  bool isRounding = roundingOf(found.after, found.before) ||
+                    roundingOf(found.before, found.after);
+  TermId place =
+      isRounding ? found.reader.value_or(found.before) : found.before;
+  InFlightDiagnostic diag = emitError(locationOf(place, before))
                             << what << " of @" << before.getName()
-                            << " differs: " << describe(x) << " before";
-  diag.attachNote(locationOf(y, after)) << describe(y) << " after";
+                            << " differs: " << explain(found);
+  diag.attachNote(locationOf(found.after, after))
+      << describe(found.after) << " after";
   return diag;
 }
 
@@ -218,15 +271,23 @@ LogicalResult FunctionCheck::run() {
 /// holds is enough.
 LogicalResult FunctionCheck::compare(const NormalForm &traced, Merged merged,
                                      bool &isAmbiguous) {
+  FailureOr<SmallVector<Record>> records = newRecords(before, after);
+  if (failed(records))
+    return failure();
   Allowances allowed;
-  LogicalResult result =
-      verifyRecord(before, after, traced, table, merged, allowed);
+  LogicalResult result = success();
+  if (failed(claimAddedRoundings(before, after, *records, allowed)))
+    result = failure();
+  if (failed(verifyRecord(before, after, *records, traced, table, merged,
+                          allowed)))
+    result = failure();
+  if (failed(verifyAddedRoundings(before, after, allowed, added)))
+    result = failure();
   isAmbiguous = allowed.isAmbiguous;
-  Allowances dropped;
-  dropped.dropped = allowed.dropped;
-  NormalForm source =
-      dropped.dropped.empty() ? traced : normalForm(before, table, dropped);
-  NormalForm rewritten = normalForm(after, table, allowed);
+  Allowances ofAfter;
+  std::swap(ofAfter.halfMatmuls, allowed.halfMatmuls);
+  NormalForm source = normalForm(before, table, allowed);
+  NormalForm rewritten = normalForm(after, table, ofAfter);
   if (table.isExhausted())
     return before.emitError(
         "has too many roundings in one chain to be compared");
@@ -295,14 +356,20 @@ static ModuleOp unfolded(ModuleOp module, OwningOpRef<ModuleOp> &copy) {
   return *copy;
 }
 
-static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after) {
+static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after,
+                                   SmallVectorImpl<AddedRoundings> *added) {
   LogicalResult result = checkOthers(before, after);
   for (auto func : before.getOps<func::FuncOp>()) {
     auto rewritten = after.lookupSymbol<func::FuncOp>(func.getName());
-    if (!rewritten)
+    if (!rewritten) {
       result = func.emitError("is missing after");
-    else if (failed(FunctionCheck(func, rewritten).run()))
+      continue;
+    }
+    FunctionCheck check(func, rewritten);
+    if (failed(check.run()))
       result = failure();
+    if (added && (check.getAdded().reads || check.getAdded().calls))
+      added->push_back(check.getAdded());
   }
   for (auto func : after.getOps<func::FuncOp>())
     if (!before.lookupSymbol<func::FuncOp>(func.getName()))
@@ -310,8 +377,9 @@ static LogicalResult checkUnfolded(ModuleOp before, ModuleOp after) {
   return result;
 }
 
-LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after) {
+LogicalResult mlir::mp::checkRewrites(ModuleOp before, ModuleOp after,
+                                      SmallVectorImpl<AddedRoundings> *added) {
   OwningOpRef<ModuleOp> copyBefore, copyAfter;
-  return checkUnfolded(unfolded(before, copyBefore),
-                       unfolded(after, copyAfter));
+  return checkUnfolded(unfolded(before, copyBefore), unfolded(after, copyAfter),
+                       added);
 }

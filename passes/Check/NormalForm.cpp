@@ -3,6 +3,7 @@
 #include "passes/Check/NormalForm.h"
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/MPOps.h"
+#include "passes/Placement/LibraryCalls.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -136,10 +137,14 @@ Transparency mlir::mp::check::transparencyOf(Operation *op) {
   return hasValue && sameResults ? transparency : Transparency::None;
 }
 
-static bool isMatrixProduct(StringRef callee) {
+static bool namesMatrixProduct(StringRef callee) {
   return llvm::StringSwitch<bool>(stripOverload(callee))
       .Cases({"aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm"}, true)
       .Default(false);
+}
+
+bool mlir::mp::check::isMatrixProduct(Operation *op) {
+  return namesMatrixProduct(frameworkCallee(op));
 }
 
 /// The overload `dtype` of a matrix product names its result type, which the
@@ -158,7 +163,7 @@ std::pair<Attribute, Attribute> mlir::mp::check::signatureOf(Operation *op) {
   auto args = op->getAttrOfType<DictionaryAttr>("args");
   if (args && args.empty())
     args = {};
-  if (isMatrixProduct(callee))
+  if (namesMatrixProduct(callee))
     return {builder.getStringAttr(stripOverload(callee)),
             withoutResultType(args)};
   if (!callee.empty())
@@ -204,6 +209,11 @@ private:
   void promoteOperands(Operation *op, MutableArrayRef<TermId> args);
   void widenOperands(Operation *op, MutableArrayRef<TermId> args,
                      ArrayRef<Value> operands, int64_t position);
+  void roundReads(Operation *op, MutableArrayRef<TermId> args);
+  void narrowCall(Operation *op, MutableArrayRef<TermId> args,
+                  ArrayRef<Value> operands);
+  Type computedType(OpResult result) const;
+  TermId roundResult(OpResult result, TermId computed);
 
   TermTable &table;
   const Allowances &allowances;
@@ -241,7 +251,7 @@ void FormBuilder::promoteOperands(Operation *op, MutableArrayRef<TermId> args) {
 void FormBuilder::widenOperands(Operation *op, MutableArrayRef<TermId> args,
                                 ArrayRef<Value> operands, int64_t position) {
   if (!allowances.halfMatmuls.contains(nodeNumber(op, position)) ||
-      !isMatrixProduct(frameworkCallee(op)) || operands.size() != 2)
+      !isMatrixProduct(op) || operands.size() != 2)
     return;
   FloatType result = floatElement(op->getResult(0));
   bool readsHalves =
@@ -252,6 +262,52 @@ void FormBuilder::widenOperands(Operation *op, MutableArrayRef<TermId> args,
   if (readsHalves)
     for (TermId &arg : args)
       arg = table.convert(arg, result, op);
+}
+
+/// What a record says of the operands: no reader of them has another order of
+/// operands in the framework.
+void FormBuilder::roundReads(Operation *op, MutableArrayRef<TermId> args) {
+  auto reads = allowances.roundedReads.find(op);
+  if (reads == allowances.roundedReads.end())
+    return;
+  for (auto [operand, half] : reads->second) {
+    TermId &arg = args[operand];
+    Type wide = table.elementType(arg);
+    arg = table.convert(table.convert(arg, half, op), wide, op);
+  }
+}
+
+void FormBuilder::narrowCall(Operation *op, MutableArrayRef<TermId> args,
+                             ArrayRef<Value> operands) {
+  auto call = allowances.halfCalls.find(op);
+  if (call == allowances.halfCalls.end())
+    return;
+  for (auto [arg, operand] : llvm::zip(args, operands))
+    if (changesWithCall(op, operand.getType()))
+      arg = table.convert(arg, call->second.half, op);
+}
+
+/// The type that `op` computes, before it rounds as `roundResult` says.
+Type FormBuilder::computedType(OpResult result) const {
+  Operation *op = result.getOwner();
+  auto tensor = dyn_cast<TensorType>(result.getType());
+  if (allowances.wideResults.contains(op))
+    return tensor.clone(Float32Type::get(op->getContext()));
+  auto call = allowances.halfCalls.find(op);
+  bool isHalf = call != allowances.halfCalls.end() &&
+                !call->second.keepsResult &&
+                changesWithCall(op, result.getType());
+  return isHalf ? tensor.clone(call->second.half) : result.getType();
+}
+
+TermId FormBuilder::roundResult(OpResult result, TermId computed) {
+  Operation *op = result.getOwner();
+  Type traced = getElementTypeOrSelf(result.getType());
+  if (allowances.wideResults.contains(op) && allowances.dropped.contains(op))
+    return table.dropped(computed, traced, op);
+  return table.elementType(computed) == traced
+             ? computed
+             : table.convert(computed, traced, op);
 }
 
 void FormBuilder::visitOperator(Operation *op, int64_t position) {
@@ -265,6 +321,8 @@ void FormBuilder::visitOperator(Operation *op, int64_t position) {
   term.transparency = transparencyOf(op);
   promoteOperands(op, args);
   widenOperands(op, args, operands, position);
+  roundReads(op, args);
+  narrowCall(op, args, operands);
   if (isOrdered(op)) {
     form.effects.push_back(op);
     form.effectOperands.emplace_back(args);
@@ -273,15 +331,15 @@ void FormBuilder::visitOperator(Operation *op, int64_t position) {
   std::tie(term.name, term.attrs) = signatureOf(op);
   if (op->getNumResults() > 1) {
     SmallVector<Attribute> results;
-    for (Type type : op->getResultTypes())
-      results.push_back(TypeAttr::get(type));
+    for (OpResult result : op->getResults())
+      results.push_back(TypeAttr::get(computedType(result)));
     term.results = ArrayAttr::get(op->getContext(), results);
   }
   term.op = op;
   for (OpResult result : op->getResults()) {
     term.index = result.getResultNumber();
-    term.type = result.getType();
-    form.terms[result] = table.apply(term, args);
+    term.type = computedType(result);
+    form.terms[result] = roundResult(result, table.apply(term, args));
   }
 }
 

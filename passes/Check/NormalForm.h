@@ -10,8 +10,26 @@ namespace mlir::mp::check {
 
 /// What records allow, after verification.
 struct Allowances {
+  /// A read of an operand that rounds it.
+  struct Read {
+    unsigned operand;
+    FloatType half;
+  };
+  struct Call {
+    FloatType half;
+    bool keepsResult;
+  };
+
   /// Operations of the module before whose rounding is dropped.
   llvm::DenseSet<Operation *> dropped;
+  /// Operations of the module before that read operands rounded.
+  llvm::DenseMap<Operation *, SmallVector<Read, 2>> roundedReads;
+  /// Library calls of the module before that are computed from halves, and
+  /// round their results unless they are products that keep them.
+  llvm::DenseMap<Operation *, Call> halfCalls;
+  /// Matrix products of the module before that compute f32 and round it, as a
+  /// conversion that can be dropped.
+  llvm::DenseSet<Operation *> wideResults;
   /// Nodes of matrix products that read halves instead of widened halves.
   llvm::DenseSet<int64_t> halfMatmuls;
   /// The record can be read in another way: see `Merged`.
@@ -51,6 +69,9 @@ std::pair<Attribute, Attribute> signatureOf(Operation *op);
 
 /// Operands in the order of the framework: mp.matmul names its bias last.
 SmallVector<Value> orderedOperands(Operation *op);
+
+/// True for a matrix product, of either module.
+bool isMatrixProduct(Operation *op);
 
 /// Number of the node that `op` is, was made from, or is the `position`-th of.
 int64_t nodeNumber(Operation *op, int64_t position);

@@ -2,6 +2,7 @@
 
 #include "passes/Check/Obligations.h"
 #include "dialect/IR/MPOps.h"
+#include "passes/Check/PinnedGraph.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -114,11 +115,6 @@ static llvm::DenseSet<Operation *> liveOperations(func::FuncOp func) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct Record {
-  StringRef rule, contract;
-  int64_t node;
-};
-
 class Verifier {
 public:
   Verifier(func::FuncOp before, func::FuncOp after, const NormalForm &form,
@@ -126,16 +122,19 @@ public:
       : before(before), after(after), form(form), table(table),
         allowances(allowances), live(liveOperations(before)) {}
 
-  LogicalResult verify(Merged fate);
+  LogicalResult verify(ArrayRef<Record> records, Merged fate);
 
 private:
-  FailureOr<SmallVector<Record>> newRecords();
+  LogicalResult claimWideResults(ArrayRef<Record> records);
   void indexRoundings();
+  LogicalResult claim(const Record &record, size_t position);
   LogicalResult claimDropped(const Record &record, size_t position);
   void adoptEqualRoundings();
   LogicalResult verifyDropped(Operation *op);
   LogicalResult verifyEqualRoundings(Operation *op);
   InFlightDiagnostic emitIllegal(Operation *op);
+  std::optional<std::pair<FloatType, FloatType>> roundingOf(Operation *op);
+  Operation *roundedBefore(Operation *op);
   const Readers &readersOf(FloatType narrow, FloatType wide);
 
   func::FuncOp before, after;
@@ -160,10 +159,13 @@ private:
 
 /// The format that `op` rounds floats to and the type that it reads; none for
 /// an operation that rounds no float.
-static std::optional<std::pair<FloatType, FloatType>>
-roundingOf(Operation *op) {
+std::optional<std::pair<FloatType, FloatType>>
+Verifier::roundingOf(Operation *op) {
   FloatType narrow, wide;
-  if (auto round = dyn_cast<RoundOp>(op)) {
+  if (allowances.wideResults.contains(op)) {
+    narrow = dyn_cast<FloatType>(elementOf(op->getResult(0)));
+    wide = Float32Type::get(op->getContext());
+  } else if (auto round = dyn_cast<RoundOp>(op)) {
     narrow = cast<FloatType>(round.getFormat());
     wide = dyn_cast<FloatType>(elementOf(round.getInput()));
   } else if (isConversion(op)) {
@@ -185,30 +187,31 @@ static CastOrigin originOf(Operation *op) {
   return origin ? origin.getValue() : CastOrigin::user;
 }
 
-static ArrayRef<Attribute> recordOf(func::FuncOp func) {
-  auto record = func->getAttrOfType<ArrayAttr>(MPDialect::kRewritesAttrName);
-  return record ? record.getValue() : ArrayRef<Attribute>();
+/// True for a product of halves of one type that rounds its result to it.
+static bool roundsProduct(Operation *op) {
+  if (!isMatrixProduct(op) || op->getNumResults() != 1)
+    return false;
+  Type half = elementOf(op->getResult(0));
+  return isHalf(half) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return elementOf(operand) == half;
+         });
 }
 
-/// The applied entries that `after` has beyond those of `before`.
-FailureOr<SmallVector<Record>> Verifier::newRecords() {
-  ArrayRef<Attribute> entries = recordOf(after), old = recordOf(before);
-  if (entries.take_front(old.size()) == old)
-    entries = entries.drop_front(old.size());
-  SmallVector<Record> records;
-  for (Attribute attr : entries) {
-    auto entry = dyn_cast<DictionaryAttr>(attr);
-    auto text = [&](StringRef name) {
-      auto value = entry ? entry.getAs<StringAttr>(name) : StringAttr();
-      return value ? value.getValue() : StringRef();
-    };
-    auto node = entry ? entry.getAs<IntegerAttr>("node") : IntegerAttr();
-    if (!node || text("rule").empty() || text("status").empty())
-      return after.emitError("malformed entry in mp.rewrites: ") << attr;
-    if (text("status") == "applied")
-      records.push_back({text("rule"), text("contract"), node.getInt()});
+LogicalResult Verifier::claimWideResults(ArrayRef<Record> records) {
+  LogicalResult result = success();
+  OperatorsByNode operators(before);
+  for (const Record &record : records) {
+    if (record.rule != "wide-result")
+      continue;
+    Operation *op = operators.lookup(record.node);
+    if (op && roundsProduct(op))
+      allowances.wideResults.insert(op);
+    else
+      result = after.emitError("record of wide-result for node ")
+               << record.node << " names no product of halves of @"
+               << before.getName();
   }
-  return records;
+  return result;
 }
 
 void Verifier::indexRoundings() {
@@ -246,7 +249,9 @@ LogicalResult Verifier::verifyDropped(Operation *op) {
   auto f32 = Float32Type::get(op->getContext());
   if (isExactConversion(f32, wide) && table.isHeldBy(input, f32))
     wide = f32;
-  CastOrigin origin = originOf(op);
+  // What a product rounds nobody asked for.
+  bool isProduct = allowances.wideResults.contains(op);
+  CastOrigin origin = isProduct ? CastOrigin::autocast : originOf(op);
   if (origin == CastOrigin::user || origin == CastOrigin::mpopt)
     return emitIllegal(op) << "its origin is " << stringifyCastOrigin(origin);
   const Readers &readers = readersOf(narrow, wide);
@@ -263,10 +268,13 @@ LogicalResult Verifier::verifyDropped(Operation *op) {
 
 /// The rounding whose value `op` only gives back, through exact conversions;
 /// null if it rounds by itself.
-static Operation *roundedBefore(Operation *op) {
+Operation *Verifier::roundedBefore(Operation *op) {
+  if (!isConversion(op))
+    return nullptr;
   FloatType narrow = roundingOf(op)->first;
   Operation *source = op->getOperand(0).getDefiningOp();
-  while (source && isConversion(source)) {
+  while (source &&
+         (isConversion(source) || allowances.wideResults.contains(source))) {
     if (auto rounding = roundingOf(source))
       return rounding->first == narrow ? source : nullptr;
     if (!isa<FloatType>(elementOf(source->getOperand(0))) ||
@@ -327,31 +335,31 @@ LogicalResult Verifier::claimDropped(const Record &record, size_t position) {
   return success();
 }
 
-LogicalResult Verifier::verify(Merged fate) {
-  FailureOr<SmallVector<Record>> records = newRecords();
-  if (failed(records))
-    return failure();
+LogicalResult Verifier::claim(const Record &record, size_t position) {
+  if (record.rule == "share-equal-casts" ||
+      record.rule == "fold-exact-round-trip")
+    merged.try_emplace(record.node, position);
+  if (!known.contains(record.node))
+    return after.emitError("record of ")
+           << record.rule << " names node " << record.node << ", which @"
+           << before.getName() << " does not have";
+  if (record.contract != contractFor(record.rule))
+    return after.emitError("record of ")
+           << record.rule << " for node " << record.node
+           << " claims the contract '" << record.contract << "'";
+  if (record.rule == "drop-autocast-rounding")
+    return claimDropped(record, position);
+  if (record.rule == "matmul-half-operands")
+    allowances.halfMatmuls.insert(record.node);
+  return success();
+}
+
+LogicalResult Verifier::verify(ArrayRef<Record> records, Merged fate) {
+  LogicalResult result = claimWideResults(records);
   indexRoundings();
-  LogicalResult result = success();
-  for (auto [position, record] : llvm::enumerate(*records)) {
-    bool isDrop = record.rule == "drop-autocast-rounding";
-    bool isMatmul = record.rule == "matmul-half-operands";
-    if (record.rule == "share-equal-casts" ||
-        record.rule == "fold-exact-round-trip")
-      merged.try_emplace(record.node, position);
-    if (!known.contains(record.node))
-      result = after.emitError("record of ")
-               << record.rule << " names node " << record.node << ", which @"
-               << before.getName() << " does not have";
-    else if ((isDrop || isMatmul) != (record.contract != "strict"))
-      result = after.emitError("record of ")
-               << record.rule << " for node " << record.node
-               << " claims the contract '" << record.contract << "'";
-    else if (isDrop && failed(claimDropped(record, position)))
+  for (auto [position, record] : llvm::enumerate(records))
+    if (failed(claim(record, position)))
       result = failure();
-    else if (isMatmul)
-      allowances.halfMatmuls.insert(record.node);
-  }
   SmallVector<Operation *> inOrder = llvm::to_vector(claimed.keys());
   llvm::sort(inOrder,
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -365,7 +373,9 @@ LogicalResult Verifier::verify(Merged fate) {
 
 LogicalResult
 mlir::mp::check::verifyRecord(func::FuncOp before, func::FuncOp after,
-                              const NormalForm &form, const TermTable &table,
-                              Merged merged, Allowances &allowances) {
-  return Verifier(before, after, form, table, allowances).verify(merged);
+                              ArrayRef<Record> records, const NormalForm &form,
+                              const TermTable &table, Merged merged,
+                              Allowances &allowances) {
+  return Verifier(before, after, form, table, allowances)
+      .verify(records, merged);
 }

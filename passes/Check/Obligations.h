@@ -9,12 +9,17 @@
 //   - no comparison, index, integer conversion or rounding operator reads it
 //     through conversions and data movement.
 //
+// It may also claim that a product of halves hands on its f32 accumulator: then
+// what the product rounds is a conversion that can be dropped like one of
+// autocast.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MP_PASSES_CHECK_OBLIGATIONS_H
 #define MP_PASSES_CHECK_OBLIGATIONS_H
 
 #include "passes/Check/NormalForm.h"
+#include "passes/Check/Records.h"
 
 namespace mlir::mp::check {
 
@@ -26,13 +31,15 @@ enum class Merged {
   WithKept,    ///< into another, which stays
 };
 
-/// Verifies what the record of `after` adds to that of `before`. `form` is the
-/// normal form of `before` with no allowance. Emits an error for each claim
-/// that does not hold; `allowances` gets all claims, so that one wrong claim is
-/// not reported a second time for every output that it reaches.
+/// Verifies what `records` claim, but for roundings that they add, which
+/// `allowances` has. `form` is the normal form of `before` with no allowance.
+/// Emits an error for each claim that does not hold; `allowances` gets all
+/// claims, so that one wrong claim is not reported a second time for every
+/// output that it reaches.
 LogicalResult verifyRecord(func::FuncOp before, func::FuncOp after,
-                           const NormalForm &form, const TermTable &table,
-                           Merged merged, Allowances &allowances);
+                           ArrayRef<Record> records, const NormalForm &form,
+                           const TermTable &table, Merged merged,
+                           Allowances &allowances);
 
 } // namespace mlir::mp::check
 

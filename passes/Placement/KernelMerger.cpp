@@ -105,33 +105,38 @@ void KernelMerger::add(Operation *op, ArrayRef<Operation *> inside) {
 // Which loops agree
 //===----------------------------------------------------------------------===//
 
+/// Equal loops, or such that run over the same elements along different axes.
 bool KernelMerger::canReduceTogether(const Node &a, const Node &b) const {
-  bool areEqual = true;
+  SmallVector<Loops, 4> kinds;
   llvm::SmallSet<uint8_t, 4> axes;
   for (const Node *node : {&a, &b})
     for (const Loops &loops : node->reductions) {
       if (loops.elements != a.reductions.front().elements)
         return false;
-      areEqual &= loops == a.reductions.front();
+      if (!llvm::is_contained(kinds, loops))
+        kinds.push_back(loops);
       axes.insert(loops.axis);
     }
-  return areEqual || (mixesReductions && !axes.contains(Loops::Middle));
+  return kinds.size() == 1 || (mixesReductions && axes.size() == kinds.size() &&
+                               !axes.contains(Loops::Middle));
 }
 
 /// A pointwise kernel beside or after a reduction.
 bool KernelMerger::canFollow(const Node &reduction,
                              const Node &pointwise) const {
-  const Loops &loops = reduction.reductions.front();
+  ArrayRef<Loops> reductions = reduction.reductions;
   bool readsResult = llvm::any_of(reduction.writes, [&](Value value) {
     return pointwise.reads.contains(value) && value.getDefiningOp() &&
            kernelRoleOf(value.getDefiningOp()) == KernelRole::Reduction;
   });
-  if (pointwise.elements == loops.elements)
-    return !readsResult || llvm::all_of(reduction.reductions, [](auto &each) {
+  if (pointwise.elements == reductions.front().elements)
+    return !readsResult || llvm::all_of(reductions, [](auto &each) {
       return each.axis == Loops::Inner;
     });
-  return pointwise.elements == loops.results &&
-         (readsResult || reduction.reductions.size() == 1);
+  bool isSmall = llvm::any_of(reductions, [&](auto &each) {
+    return pointwise.elements == each.results;
+  });
+  return isSmall && (readsResult || reductions.size() == 1);
 }
 
 bool KernelMerger::haveEqualLoops(const Node &a, const Node &b) const {

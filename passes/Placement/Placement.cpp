@@ -2,6 +2,7 @@
 
 #include "passes/Placement/Placement.h"
 #include "dialect/IR/Pins.h"
+#include "passes/Placement/Loads.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -13,6 +14,20 @@ static Type elementTypeOf(Value value) {
 static bool isBackwardValue(Value value) {
   Operation *op = value.getDefiningOp();
   return op && isBackward(op);
+}
+
+/// True if the operand or a value that it is a copy of is pinned.
+static bool isPinnedOnTheWay(OpOperand &use) {
+  if (isPinnedWide(use))
+    return true;
+  Value value = use.get();
+  while (!isPinnedWide(value)) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isCopy(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return true;
 }
 
 Placement::Placement(func::FuncOp func, const FusionEstimate &fusion,
@@ -55,8 +70,9 @@ void Placement::addOpenCall(Operation *op) {
         std::min(seconds * options.costs->bandwidth, double(1ll << 45)));
   };
   PlacementProblem::Call call{bytes(open.cost.wide), bytes(open.cost.half), {}};
+  // Only products can keep a result that halves make.
   open.isPinned = hasPinnedOperands(op) ||
-                  (!options.hasWideResults &&
+                  (!(options.hasWideResults && isa<MatmulOp>(op)) &&
                    llvm::any_of(op->getResults(), [](Value result) {
                      return isPinnedWide(result);
                    }));
@@ -68,16 +84,19 @@ void Placement::addOpenCall(Operation *op) {
 
 void Placement::addReads(int number) {
   const FusionEstimate::Kernel &kernel = fusion.getKernels()[number];
+  llvm::MapVector<Value, int64_t> loads = loadsOf(kernel, fusion);
   for (Operation *op : fusion.operationsOf(kernel)) {
     // A conversion is a copy of its root and no reader of it.
     if (isCopy(op))
       continue;
     for (OpOperand &use : op->getOpOperands())
-      addRead(use, number, kernel.isExternal);
+      addRead(use, number, loads);
   }
 }
 
-void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
+void Placement::addRead(OpOperand &use, int kernel,
+                        const llvm::MapVector<Value, int64_t> &loads) {
+  bool isExternal = fusion.getKernels()[kernel].isExternal;
   std::optional<RootRead> read = readOf(use, fusion);
   if (!read || (!isExternal && fusion.kernelOf(read->buffer) == kernel))
     return;
@@ -96,12 +115,17 @@ void Placement::addRead(OpOperand &use, int kernel, bool isExternal) {
   } else {
     fixed = fixedType(use, *read);
     port.fixed = fixed.type;
-    port.readHigh = 4 * read->elements;
-    port.readLow = 2 * read->elements;
+    // Paid once by the kernel, however many ports it has.
+    int64_t elements = loads.lookup(read->buffer);
+    port.readHigh = 4 * elements;
+    port.readLow = 2 * elements;
   }
   port.isKept = read->root.getDefiningOp() && !isBackwardValue(read->root) &&
                 isBackward(use.getOwner());
-  port.followsResult = callOf.count(read->root.getDefiningOp());
+  // What rounds by itself, and a call that does, may do so whatever the call
+  // did that made the value.
+  port.followsResult = port.call < 0 && !read->isRounded &&
+                       callOf.count(read->root.getDefiningOp());
   if (!read->isRounded && !isExternal && !port.followsResult &&
       elementTypeOf(read->root).isF32())
     port.noise = noise.priceOf(use);
@@ -162,15 +186,22 @@ PlacementProblem::Value Placement::describe(const RootRead &read) {
   auto open = callOf.find(producer);
   if (open != callOf.end() && changesWithCall(producer, read.root.getType())) {
     value.owner = open->second;
-    value.hasFreeResult = options.hasWideResults && isa<MatmulOp>(producer);
+    value.hasFreeResult = hasFreeResult(read.root);
+    value.isPinned = isPinnedWide(read.root);
     value.storeHigh = value.storeLow = 0;
     return value;
   }
   Storage computed = type.isF32() ? Storage::High : Storage::Low;
   value.owner = problem.addCall({0, 0, computed});
-  value.hasFreeResult = computed == Storage::Low && options.hasWideResults &&
-                        isa<MatmulOp>(producer);
+  value.hasFreeResult = computed == Storage::Low && hasFreeResult(read.root);
   return value;
+}
+
+/// A product that must keep its half result is one of halves in the traced
+/// graph.
+bool Placement::hasFreeResult(Value value) const {
+  return options.hasWideResults && value.getDefiningOp<MatmulOp>() &&
+         !(isHalf(elementTypeOf(value)) && isKept(value));
 }
 
 Freedom Placement::freedomNeededFor(OpOperand &use,
@@ -206,10 +237,13 @@ Placement::FixedType Placement::fixedType(OpOperand &use,
     return fixed(Storage::High, PortReason::Argument);
   if (freedomNeededFor(use, read) > options.freedom)
     return fixed(Storage::High, PortReason::Freedom);
+  // Conversions to other types belong to no node of their own: operators do
+  // some of them by themselves.
   auto precision = dyn_cast<PrecisionOpInterface>(reader);
-  if (!precision || precision.observesRounding(use.getOperandNumber()))
+  if (!precision || isa<CastOp>(reader) ||
+      precision.observesRounding(use.getOperandNumber()))
     return fixed(Storage::High, PortReason::Observed);
-  if (isPinnedWide(read.root) || isPinnedWide(use))
+  if (isPinnedOnTheWay(use))
     return fixed(Storage::High, PortReason::Pinned);
   return open;
 }

@@ -13,6 +13,7 @@
 #include "passes/Placement/Noise.h"
 #include "passes/Placement/Problem.h"
 #include "passes/Placement/StoredValues.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::mp {
 
@@ -81,11 +82,14 @@ public:
 private:
   void addOpenCall(Operation *op);
   void addReads(int kernel);
-  void addRead(OpOperand &use, int kernel, bool isExternal);
+  /// `loads`: elements that the kernel reads of each buffer.
+  void addRead(OpOperand &use, int kernel,
+               const llvm::MapVector<Value, int64_t> &loads);
   void addResults(Operation *terminator);
   void correlate();
   StoredValue *valueFor(const RootRead &read);
   PlacementProblem::Value describe(const RootRead &read);
+  bool hasFreeResult(Value value) const;
   /// The type that a reader must get; std::nullopt if it is open.
   struct FixedType {
     std::optional<Storage> type;

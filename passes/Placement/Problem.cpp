@@ -137,6 +137,8 @@ private:
       // What was computed in High is not rounded by the call.
       if (value.hasFreeResult)
         implyHigh(calls[value.owner], result);
+      if (value.isPinned)
+        fix(result, Storage::High);
       payIfHigh(result, value.storeHigh);
       payIfLow(result, value.storeLow);
       break;
@@ -239,6 +241,8 @@ static std::optional<int64_t> storeCost(const Value &value,
     Storage call = calls[value.owner];
     if (value.hasFreeResult ? call == Storage::High && result == Storage::Low
                             : result != call)
+      return std::nullopt;
+    if (value.isPinned && result == Storage::Low)
       return std::nullopt;
     cost += result == Storage::High ? value.storeHigh : value.storeLow;
   }

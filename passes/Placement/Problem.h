@@ -39,6 +39,8 @@ public:
     int owner = -1;
     /// External: a call on Low operands can store its High accumulator.
     bool hasFreeResult = false;
+    /// External: it must store High.
+    bool isPinned = false;
     Storage given = Storage::High; ///< Input only
     int64_t storeHigh = 0, storeLow = 0;
     /// A further kernel that makes the type that is not there; External and
@@ -87,9 +89,10 @@ public:
   /// Multiplies the noise of a port.
   void scaleNoise(int port, double factor) { ports[port].noise *= factor; }
 
-  /// Lets a port or a call have either type.
+  /// Lets a port, a call or a result have either type.
   void releasePort(int port) { ports[port].fixed = std::nullopt; }
   void releaseCall(int call) { calls[call].fixed = std::nullopt; }
+  void releaseResult(int value) { values[value].isPinned = false; }
 
   llvm::ArrayRef<Value> getValues() const { return values; }
   llvm::ArrayRef<Port> getPorts() const { return ports; }

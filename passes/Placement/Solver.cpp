@@ -16,6 +16,9 @@ using Assignment = PlacementProblem::Assignment;
 // The price of noise is found to 1 part in 2^kSteps of its logarithm's range.
 static constexpr int kSteps = 10;
 
+// Beyond this price any noise is refused, see Problem.cpp.
+static constexpr double kHighest = 1e30;
+
 namespace {
 /// A part of a problem that shares nothing with the others, and its solution.
 struct Part {
@@ -132,6 +135,10 @@ public:
     for (Part *part : open)
       cheap.push_back(part->assignment);
     double closed = noise() - noiseOfOpen(cheap);
+    // A port can save more than its own bytes, a launch or what is kept.
+    for (; closed + noiseOfOpen(dear) > budget && high < kHighest;
+         dear = solveOpen(high))
+      high *= 64;
     for (int step = 0; step < kSteps; ++step) {
       closed += close(cheap, dear);
       double middle = std::sqrt(low * high);

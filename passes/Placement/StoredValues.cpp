@@ -10,10 +10,11 @@ static Type elementTypeOf(Value value) {
   return tensor ? tensor.getElementType() : Type();
 }
 
-/// True for a conversion between f32 and a half type.
+/// True for a conversion between f32 and a half type, or to the same type.
 static bool isFloatCast(CastOp cast) {
   Type from = cast.getFrom(), to = cast.getTo();
-  return (from.isF32() && isHalf(to)) || (isHalf(from) && to.isF32());
+  return from == to || (from.isF32() && isHalf(to)) ||
+         (isHalf(from) && to.isF32());
 }
 
 bool mlir::mp::isCopy(Operation *op) {
@@ -46,9 +47,7 @@ std::optional<RootRead> mlir::mp::readOf(OpOperand &use,
   if (!isa_and_nonnull<FloatType>(elementTypeOf(value)))
     return std::nullopt;
   RootRead read;
-  read.elements = estimatedElements(value.getType());
   while (true) {
-    read.elements = std::min(read.elements, estimatedElements(value.getType()));
     Operation *op = value.getDefiningOp();
     bool isView = op && kernelRoleOf(op) == KernelRole::View;
     if (!op || (!isView && fusion.isStored(value)))
@@ -61,12 +60,6 @@ std::optional<RootRead> mlir::mp::readOf(OpOperand &use,
   }
   read.buffer = value;
   read.root = rootOf(value, read.isRounded);
-  Operation *reader = use.getOwner();
-  auto precision = dyn_cast<PrecisionOpInterface>(reader);
-  if (precision && precision.getOpKind() == OpKind::Gather &&
-      use.getOperandNumber() == 0)
-    read.elements = std::min(read.elements,
-                             estimatedElements(reader->getResult(0).getType()));
   return read;
 }
 

@@ -18,8 +18,6 @@ struct RootRead {
   Value root;
   /// The stored value that the reader's kernel loads.
   Value buffer;
-  /// Elements that are loaded.
-  int64_t elements = 0;
   /// The root is rounded to the half type on its way to the reader.
   bool isRounded = false;
 };

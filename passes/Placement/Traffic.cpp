@@ -1,6 +1,7 @@
 //===- Traffic.cpp - bytes that a graph moves -----------------------------===//
 
 #include "passes/Placement/Traffic.h"
+#include "passes/Placement/Loads.h"
 #include "passes/Placement/StoredValues.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -29,54 +30,19 @@ public:
   }
 
 private:
-  struct Load {
-    Value buffer;
-    int64_t elements;
-  };
-
-  /// What an operand loads from memory, floats or not.
-  std::optional<Load> loadOf(Operation *reader, OpOperand &use) const {
-    if (!isa<RankedTensorType>(use.get().getType()))
-      return std::nullopt;
-    Value buffer = viewedBuffer(use.get());
-    if (!fusion.isStored(buffer) &&
-        kernelRoleOf(reader) != KernelRole::External)
-      return std::nullopt;
-    if (!isa<RankedTensorType>(buffer.getType()))
-      return std::nullopt;
-    int64_t elements = std::min(estimatedElements(use.get().getType()),
-                                estimatedElements(buffer.getType()));
-    auto precision = dyn_cast<PrecisionOpInterface>(reader);
-    if (precision && precision.getOpKind() == OpKind::Gather &&
-        use.getOperandNumber() == 0)
-      elements =
-          std::min(elements, estimatedElements(reader->getResult(0).getType()));
-    return Load{buffer, elements};
-  }
-
   void addReads(const FusionEstimate::Kernel &kernel, int number) {
     auto &loads = reads.emplace_back();
-    for (Operation *op : fusion.operationsOf(kernel))
-      for (OpOperand &use : op->getOpOperands()) {
-        std::optional<Load> load = loadOf(op, use);
-        if (!load ||
-            (!kernel.isExternal && fusion.kernelOf(load->buffer) == number &&
-             load->buffer.getDefiningOp()))
-          continue;
-        int64_t &elements = loads[load->buffer];
-        elements = std::max(elements, load->elements);
-        kept.insert(load->buffer);
-        Operation *producer = load->buffer.getDefiningOp();
-        if (kernel.isBackward && (!producer || !isBackward(producer)))
-          saveIfForward(load->buffer, producer);
-      }
-  }
-
-  /// Arguments that backward reads are kept as well, but not on its account:
-  /// the caller has them.
-  void saveIfForward(Value buffer, Operation *producer) {
-    if (producer && kernelRoleOf(producer) != KernelRole::Creation)
-      saved.insert(buffer);
+    for (auto [buffer, elements] : loadsOf(kernel, fusion)) {
+      Operation *producer = buffer.getDefiningOp();
+      if (!kernel.isExternal && producer && fusion.kernelOf(buffer) == number)
+        continue;
+      loads[buffer] = elements;
+      kept.insert(buffer);
+      // Arguments are kept as well, but not on its account: the caller has
+      // them.
+      if (kernel.isBackward && producer && !isBackward(producer))
+        saved.insert(buffer);
+    }
   }
 
   static int64_t bytesOf(Value buffer, int64_t elements) {
@@ -95,16 +61,20 @@ private:
   }
 
   void addKernel(const FusionEstimate::Kernel &kernel, int number) {
-    int64_t bytes = 0;
-    for (auto [buffer, elements] : reads[number])
-      bytes += bytesOf(buffer, elements);
+    Traffic::Kernel &moved = total.kernels.emplace_back();
+    for (auto [buffer, elements] : reads[number]) {
+      moved.readBytes += bytesOf(buffer, elements);
+      moved.reads.push_back(buffer);
+    }
     for (Operation *op : kernel.stored)
       for (Value result : op->getResults())
         if (kernel.isExternal || kept.contains(result))
-          bytes += estimatedBytes(result.getType());
+          moved.storedBytes += estimatedBytes(result.getType());
+    int64_t bytes = moved.readBytes + moved.storedBytes;
     (kernel.isExternal ? total.externalBytes : total.fusedBytes) += bytes;
     (kernel.isExternal ? total.externalKernels : total.fusedKernels) += 1;
-    if (!kernel.isExternal && onlyConverts(kernel)) {
+    moved.onlyConverts = !kernel.isExternal && onlyConverts(kernel);
+    if (moved.onlyConverts) {
       total.castKernels += 1;
       total.castBytes += bytes;
     }

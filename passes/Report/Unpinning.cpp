@@ -19,14 +19,23 @@ static void addWide(Operation *op, function_ref<bool(PinAttr)> isAbout,
       pins.push_back({op, pin});
 }
 
+static void addResultPins(OpResult result, SmallVectorImpl<HeldPin> &pins) {
+  addWide(
+      result.getOwner(),
+      [&](PinAttr pin) { return pinsResult(pin, result.getResultNumber()); },
+      pins);
+}
+
 SmallVector<HeldPin, 2> mlir::mp::pinsAt(const Placement::StoredValue &stored,
                                          const Placement::Port &port) {
   SmallVector<HeldPin, 2> pins;
-  if (auto result = dyn_cast<OpResult>(stored.root))
-    addWide(
-        result.getOwner(),
-        [&](PinAttr pin) { return pinsResult(pin, result.getResultNumber()); },
-        pins);
+  // What the reader gets, and each value that it is a copy of.
+  for (Value value = port.use->get(); value.getDefiningOp();
+       value = value.getDefiningOp()->getOperand(0)) {
+    addResultPins(cast<OpResult>(value), pins);
+    if (value == stored.root)
+      break;
+  }
   addWide(
       port.use->getOwner(),
       [&](PinAttr pin) {
@@ -52,17 +61,39 @@ int PinCosts::numberOf(HeldPin pin) {
   return numbers.try_emplace(pin, numbers.size()).first->second;
 }
 
+void PinCosts::Held::release(PlacementProblem &problem) const {
+  if (port >= 0)
+    problem.releasePort(port);
+  if (call >= 0)
+    problem.releaseCall(call);
+  if (result >= 0)
+    problem.releaseResult(result);
+}
+
+void PinCosts::add(Held entry, ArrayRef<HeldPin> pins) {
+  for (HeldPin pin : pins)
+    entry.pins.push_back(numberOf(pin));
+  if (!pins.empty())
+    held.push_back(std::move(entry));
+}
+
 void PinCosts::addPorts() {
-  for (const Placement::StoredValue &stored : placement.getValues())
-    for (const Placement::Port &port : stored.ports) {
-      if (port.why != PortReason::Pinned)
-        continue;
-      Held entry;
-      entry.port = port.port;
-      for (HeldPin pin : pinsAt(stored, port))
-        entry.pins.push_back(numberOf(pin));
-      held.push_back(std::move(entry));
-    }
+  const PlacementProblem &problem = placement.getProblem();
+  for (const Placement::StoredValue &stored : placement.getValues()) {
+    for (const Placement::Port &port : stored.ports)
+      if (port.why == PortReason::Pinned) {
+        Held entry;
+        entry.port = port.port;
+        add(std::move(entry), pinsAt(stored, port));
+      }
+    if (!problem.getValues()[stored.value].isPinned)
+      continue;
+    Held entry;
+    entry.result = stored.value;
+    SmallVector<HeldPin> pins;
+    addResultPins(cast<OpResult>(stored.root), pins);
+    add(std::move(entry), pins);
+  }
 }
 
 void PinCosts::addCalls() {
@@ -73,9 +104,7 @@ void PinCosts::addCalls() {
     entry.call = open.call;
     SmallVector<HeldPin> pins;
     addWide(open.op, [](PinAttr) { return true; }, pins);
-    for (HeldPin pin : pins)
-      entry.pins.push_back(numberOf(pin));
-    held.push_back(std::move(entry));
+    add(std::move(entry), pins);
   }
 }
 
@@ -87,8 +116,7 @@ Unpinning PinCosts::solveWithout(const PinSet &pins) const {
     if (!llvm::all_of(entry.pins, [&](int pin) { return pins.contains(pin); }))
       continue;
     for (PlacementProblem *each : {&problem, &unpriced})
-      entry.call >= 0 ? each->releaseCall(entry.call)
-                      : each->releasePort(entry.port);
+      entry.release(*each);
     if (entry.port >= 0)
       unpriced.scaleNoise(entry.port, 0);
   }
@@ -150,6 +178,11 @@ int64_t PinCosts::boundOf(int pin) const {
     if (entry.call >= 0) {
       const auto &call = problem.getCalls()[entry.call];
       bytes += call.high - call.low;
+      continue;
+    }
+    if (entry.result >= 0) {
+      const auto &value = problem.getValues()[entry.result];
+      bytes += value.storeHigh - value.storeLow;
       continue;
     }
     const auto &port = problem.getPorts()[entry.port];

@@ -35,10 +35,13 @@ public:
 
 private:
   using PinSet = llvm::SmallDenseSet<int, 8>;
-  /// A port or a call that stays f32 as long as one of `pins` is there.
+  /// A port, a call or the result of one that stays f32 as long as one of
+  /// `pins` is there.
   struct Held {
-    int port = -1, call = -1;
+    int port = -1, call = -1, result = -1;
     SmallVector<int, 2> pins;
+
+    void release(PlacementProblem &problem) const;
   };
   struct Candidate {
     int pin;
@@ -47,6 +50,7 @@ private:
   };
 
   int numberOf(HeldPin pin);
+  void add(Held entry, ArrayRef<HeldPin> pins);
   void addPorts();
   void addCalls();
   int64_t boundOf(int pin) const;

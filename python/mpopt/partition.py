@@ -103,6 +103,8 @@ class _PairRun(Run):
         """Rewrite both modules in place, or leave both as they are."""
         stitched = self._stitch()
         before = _saved_bytes(stitched)
+        with stage("stitch"):
+            self.changed = bool(self.owner.pipeline()) and stitched.repeat_constants() > 0
         super().rewrite()
         if self.changed:
             with stage("expand"):

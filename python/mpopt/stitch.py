@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from . import _torch, fakes
+from . import _torch, fakes, native
 from .errors import MpoptError, UnsupportedError
 from .importer import conversion_target, is_backward
 
@@ -103,6 +103,16 @@ class Stitched:
             if mode is not None:
                 with _torch.fake_execution(mode):
                     node.meta["val"] = fakes.run_node(node)
+
+    def repeat_constants(self) -> int:
+        """Let backward make the constants that it reads, so that none is saved. How many."""
+        found = 0
+        for node in list(reversed(self.graph.nodes)):
+            readers = [user for user in node.users if user in self.is_backward]
+            if readers and node not in self.is_backward and _is_constant(node):
+                self._repeat(node, readers)
+                found += 1
+        return found
 
     # Splitting --------------------------------------------------------------
 
@@ -339,6 +349,14 @@ def _is_checked(node: fx.Node) -> bool:
 def _belongs(node: fx.Node, backward: bool) -> bool:
     """True if the tag of `node` names the phase that the partitioner chose for it."""
     return _TAG in node.meta and is_backward(node) == backward
+
+
+def _is_constant(node: fx.Node) -> bool:
+    """True for a tensor that is made of nothing, such as one of zeros."""
+    if not _torch.is_operator(node.target) or node.all_input_nodes:
+        return False
+    is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
+    return is_tensor and native.op_kind(str(node.target)) == "creation"
 
 
 def _is_widened(node: fx.Node, saved: set[fx.Node]) -> bool:

@@ -166,3 +166,13 @@ func.func @not_hoisted_gains_nothing(%x: tensor<4x8xf32>) -> tensor<8x4xbf16> {
   %1 = mp.cast %0 origin(autocast) : tensor<8x4xf32> to tensor<8x4xbf16>
   return %1 : tensor<8x4xbf16>
 }
+
+// No part is stored narrow: one conversion of the whole stays.
+// CHECK-LABEL: func.func @over_cat_of_wide_parts
+// CHECK: mp.aten "aten.cat.default"(%arg0, %arg1)
+// CHECK-NEXT: mp.cast
+func.func @over_cat_of_wide_parts(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<8xbf16> {
+  %0 = mp.aten "aten.cat.default"(%x, %y) {args = {tensors = ["%0", "%1"]}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<8xf32> to tensor<8xbf16>
+  return %1 : tensor<8xbf16>
+}

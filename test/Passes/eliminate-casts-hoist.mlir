@@ -98,3 +98,17 @@ func.func @over_cat_of_one_value(%x: tensor<4xbf16>) -> tensor<8xbf16> {
   %2 = mp.cast %1 origin(user) : tensor<8xf32> to tensor<8xbf16>
   return %2 : tensor<8xbf16>
 }
+
+// A part of what is laid side by side is stored narrow already: the others are
+// converted on the way.
+// CHECK-LABEL: func.func @over_cat_to_equal
+// CHECK: %[[N:.*]] = mp.cast %arg0
+// CHECK: %[[M:.*]] = mp.cast %arg1
+// CHECK: mp.aten "aten.cat.default"(%[[N]], %[[M]])
+// CHECK-NOT: mp.cast
+func.func @over_cat_to_equal(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xbf16>, tensor<8xbf16>) {
+  %0 = mp.cast %x origin(autocast) : tensor<4xf32> to tensor<4xbf16>
+  %1 = mp.aten "aten.cat.default"(%x, %y) {args = {tensors = ["%0", "%1"]}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %2 = mp.cast %1 origin(autocast) : tensor<8xf32> to tensor<8xbf16>
+  return %0, %2 : tensor<4xbf16>, tensor<8xbf16>
+}

@@ -11,8 +11,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from acceptance import BF16, F16, F32, Run, assert_same_bits, casts_in, compiled, stock
-from cuda_policy import cuda_policy
 from mpopt.backend import rewrite
+from mpopt.bench.cuda_policy import cuda_policy
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from cuda_policy import cuda_policy
+from mpopt.bench.cuda_policy import cuda_policy
 
 BF16, F32 = torch.bfloat16, torch.float32
 # (expression, result dtype on CUDA, result dtype on the CPU)

@@ -311,6 +311,24 @@ def test_a_widening_is_repeated_in_backward():
     assert product.args[1].meta["autograd_backward"]
 
 
+def test_constants_are_made_again_in_backward():
+    """The partitioner saves what forward reads as well, if it is of any size."""
+    stitched = Stitched(*small_pair())
+    cos, mul = parts(stitched)["cos"], parts(stitched)["mul"]
+    with stitched.graph.inserting_before(parts(stitched)["sin"]):
+        ones = stitched.graph.call_function(torch.ops.aten.full.default, ([4, 4], 1.0))
+    ones.meta = {"val": value(4, 4), "partitioner_tag": "is_forward"}
+    parts(stitched)["sin"].args = (ones,)
+    mul.args = (ones, cos)
+    assert stitched.repeat_constants() == 1
+    assert stitched.repeat_constants() == 0
+    stitched.split()
+    assert [n.name for n in saved_of(stitched.forward, 1)] == ["cos"]
+    for module in (stitched.forward, stitched.backward):
+        targets = [n.target for n in module.graph.nodes]
+        assert targets.count(torch.ops.aten.full.default) == 1
+
+
 def test_a_view_of_a_widening_is_repeated_too():
     stitched = Stitched(*small_pair())
     cos, mul = parts(stitched)["cos"], parts(stitched)["mul"]

@@ -94,6 +94,7 @@ private:
     value.producer = call < 0 ? Producer::Fused : Producer::External;
     value.owner = call;
     value.hasFreeResult = call >= 0 && chance(50);
+    value.isPinned = value.hasFreeResult && chance(20);
     value.storeHigh = 4 * size;
     value.storeLow = 2 * size;
     value.narrow = value.widen = 6 * size + 3;

@@ -15,8 +15,10 @@ using namespace mlir::mp;
 namespace {
 class Generator {
 public:
-  Generator(MLIRContext *context, uint64_t seed, bool isTraced)
+  Generator(MLIRContext *context, uint64_t seed, bool isTraced,
+            bool hasProducts)
       : builder(context), random(seed), isTraced(isTraced),
+        hasProducts(hasProducts),
         elements{builder.getF32Type(), builder.getBF16Type(),
                  builder.getF16Type(), builder.getF64Type()} {}
 
@@ -50,12 +52,13 @@ private:
   void addReduction();
   void addObserver();
   void addMatmul();
+  void addProduct();
   void addArguments(func::FuncOp func);
   void addReturn(func::FuncOp func);
 
   OpBuilder builder;
   std::mt19937_64 random;
-  bool isTraced;
+  bool isTraced, hasProducts;
   std::array<Type, 4> elements;
   SmallVector<Value> floats, masks, indices;
   int32_t node = 0;
@@ -346,7 +349,30 @@ void Generator::addMatmul() {
   keep(product);
 }
 
+/// A product that f32 arithmetic reads.
+void Generator::addProduct() {
+  Type element = elements[below(3)];
+  Value value = anyFloat();
+  RankedTensorType type = typeOf(value);
+  if (type.getNumElements() != 4)
+    return addArithmetic();
+  if (type.getRank() == 1)
+    value = aten("aten.view.default", value,
+                 RankedTensorType::get({2, 2}, type.getElementType()),
+                 "size = [2, -1]");
+  Value lhs = convert(value, element);
+  auto product = MatmulOp::create(builder, nextLocation(), lhs.getType(), lhs,
+                                  anyOfType(lhs.getType(), lhs), Value(),
+                                  DictionaryAttr());
+  keep(product);
+  Value wide = convert(product, elements[0]);
+  aten("aten.mul.Tensor", {wide, anyOfType(wide.getType(), wide)},
+       wide.getType());
+}
+
 void Generator::addOperation() {
+  if (hasProducts && chance(20))
+    return addProduct();
   using Add = void (Generator::*)();
   static const Add choices[] = {
       &Generator::addConversion, &Generator::addConversion,
@@ -414,7 +440,8 @@ OwningOpRef<ModuleOp> Generator::make() {
 }
 
 OwningOpRef<ModuleOp> mlir::mp::makeRandomGraph(MLIRContext *context,
-                                                uint64_t seed, bool isTraced) {
+                                                uint64_t seed, bool isTraced,
+                                                bool hasProducts) {
   context->loadDialect<MPDialect, func::FuncDialect>();
-  return Generator(context, seed, isTraced).make();
+  return Generator(context, seed, isTraced, hasProducts).make();
 }

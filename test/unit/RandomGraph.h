@@ -13,8 +13,11 @@ namespace mlir::mp {
 /// operators, arithmetic, reductions, comparisons, matrix products, values with
 /// many readers, a forward part and a backward part that reads it. The
 /// reference interpreter can run it. Each operation is a node of its own.
+/// `hasProducts` gives more matrix products, of f32 operands and of halves that
+/// are widened afterwards.
 OwningOpRef<ModuleOp> makeRandomGraph(MLIRContext *context, uint64_t seed,
-                                      bool isTraced = false);
+                                      bool isTraced = false,
+                                      bool hasProducts = false);
 
 } // namespace mlir::mp
 

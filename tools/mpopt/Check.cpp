@@ -4,6 +4,7 @@
 #include "dialect/Import/Load.h"
 #include "tools/mpopt/Commands.h"
 #include "tools/mpopt/Session.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -20,6 +21,18 @@ loadAfter(Session &session, StringRef path, StringRef model) {
   return session.load(*member, model);
 }
 
+/// What the contract relaxed has let in.
+static void print(const AddedRoundings &added) {
+  llvm::outs() << '@' << added.function << ": ";
+  if (added.reads)
+    llvm::outs() << llvm::formatv(
+        "{0} reads are rounded; the estimated error grows by {1:P} of {2:P}\n",
+        added.reads, added.growth(), added.epsilon);
+  if (added.calls)
+    llvm::outs() << llvm::formatv(
+        "{0} library calls are computed from halves, as asked\n", added.calls);
+}
+
 int mlir::mp::runCheck(const Arguments &arguments) {
   Session session;
   StringRef model = arguments.get("--model", "");
@@ -29,8 +42,10 @@ int mlir::mp::runCheck(const Arguments &arguments) {
   auto after = loadAfter(session, arguments.inputs[1], model);
   if (!after)
     return reportError(after.takeError());
-  if (succeeded(checkRewrites(**before, **after))) {
+  SmallVector<AddedRoundings> added;
+  if (succeeded(checkRewrites(**before, **after, &added))) {
     llvm::outs() << "every rewrite keeps its contract\n";
+    llvm::for_each(added, print);
     return Ok;
   }
   for (const std::string &error : session.errors())

@@ -1,4 +1,4 @@
-"""Command line: `python -m mpopt.bench casts|step|compile|scale|update`.
+"""Command line: `python -m mpopt.bench casts|step|compile|scale|update|placement`.
 
 Exit codes: 0 done, 1 a measurement failed, 2 a bad argument.
 """
@@ -14,17 +14,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._errors import BenchError, UsageError, check_name
+from ._graphs import graph_files, graph_name, load_graph, trace
+from ._markdown import check_page, write_table
 from ._table import Output, progress
 from .casts import measure_casts
 from .compile import measure_compile
-from .families import FAMILIES, Size
+from .families import FAMILIES, SIZES, Size
+from .placement import measure_placement
 from .rows import Row, write_json
 from .scale import measure_scale
 from .step import Say, measure_step, tune_malloc
 from .update import DTYPES, measure_update
 from .variants import BASELINE, VARIANTS, Variant, parse_variants
 
-_COMMANDS = ("casts", "step", "compile", "scale", "update")
+_COMMANDS = ("casts", "step", "compile", "scale", "update", "placement")
 _EPILOG = f"""families: {" ".join(FAMILIES)}
 variants: {" ".join(VARIANTS)}"""
 
@@ -37,9 +40,11 @@ _CONCERNS = {
     "malloc": ("step",),
     "repeats": ("compile", "scale"),
     "nodes": ("scale",),
-    "families": ("casts", "step", "compile", "scale"),
+    "families": ("casts", "step", "compile", "scale", "placement"),
     "variants": ("casts", "step", "compile", "scale"),
-    "size": ("casts", "step", "compile", "scale"),
+    "size": ("casts", "step", "compile", "scale", "placement"),
+    "graphs": ("placement",),
+    "markdown": ("placement",),
     "numerics": ("casts", "step", "compile", "scale"),
     "option": ("casts", "step", "compile", "scale"),
     "millions": ("update",),
@@ -65,19 +70,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     commands = "casts (kernels after Inductor, errors), step (times), compile (cold), scale"
-    commands += " (mpopt alone on a large graph), update (optimizer step)"
+    commands += " (mpopt alone on a large graph), update (optimizer step),"
+    commands += " placement (what a GPU would move and keep, by the model of kernels)"
     add("command", help=commands)
     add("--family", "--families", dest="families", metavar="F[,F…]|all")
     add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=None)
     add("--json", metavar="FILE", help="write tidy rows; - for standard output")
     add("--quick", action="store_true", help="small models, few samples")
-    add("--size", choices=("full", "quick", "tiny"), help="size of the models alone")
+    add("--size", choices=SIZES, help="size of the models alone")
     add(
         "--numerics",
         choices=("strict", "precise", "relaxed"),
         help="contract of the mpopt variants",
     )
     add("--option", action="append", default=[], metavar="K=V", help="of the mpopt backend")
+    add("--graphs", metavar="DIR", help="placement: joint graphs in files, not of families")
+    add("--markdown", metavar="FILE", help="placement: put the table into this page")
     add("--rounds", type=int, help="step, update: timed rounds (20; quick 7)")
     add("--seconds", type=float, help="step: stop timing after this long (120; quick 15)")
     add("--no-memory", action="store_true", help="step: no peak memory (a process per variant)")
@@ -136,6 +144,8 @@ def _default_variant(command: str) -> str:
 
 def _default_size(args: argparse.Namespace) -> Size:
     # A graph that is repeated anyway may be that of a small model.
+    if args.command == "placement" and not args.quick:
+        return "large"
     return "tiny" if args.command == "scale" else "quick" if args.quick else "full"
 
 
@@ -153,6 +163,8 @@ class _Session:
     def __init__(self, args: argparse.Namespace) -> None:
         check_name("command", args.command, _COMMANDS)
         _check_concerns(args)
+        if args.markdown is not None:
+            check_page(args.markdown)
         self.args = args
         self.families = self._named_families()
         self.variants = parse_variants(args.variants or _default_variant(args.command))
@@ -168,6 +180,10 @@ class _Session:
     def _named_families(self) -> list[str]:
         if self.args.command == "update":
             return ["transformer"]
+        if self.args.graphs is not None:
+            names = (self.args.families or "all").split(",")
+            chosen = None if names == ["all"] else names
+            return [graph_name(path) for path in graph_files(self.args.graphs, chosen)]
         if self.args.families is None:
             raise UsageError("--family is required: " + ", ".join(FAMILIES) + ", or all")
         return _families(self.args.families)
@@ -183,7 +199,16 @@ class _Session:
                 self.output.kernels(title, report.kernels, verbose=self.args.verbose)
         return rows
 
+    def _placement(self, name: str, say: Say) -> list[Row]:
+        if self.args.graphs is None:
+            say(f"{name}: tracing")
+            return measure_placement(name, trace(name, self.size), say)
+        (path,) = graph_files(self.args.graphs, [name])
+        return measure_placement(name, lambda: load_graph(path), say)
+
     def _measure(self, family: str, say: Say) -> list[Row]:
+        if self.args.command == "placement":
+            return self._placement(family, say)
         if self.args.command == "casts":
             return self._casts(family, say)
         if self.args.command == "compile":
@@ -245,6 +270,8 @@ class _Session:
             self.rows += rows
             self._save(final=False)
         self._save(final=True)
+        if self.args.markdown is not None and self.rows:
+            write_table(self.rows, self.args.markdown)
         return 1 if failed else 0
 
 

@@ -15,7 +15,7 @@ class Row:
     """One measured value.
 
     Attributes:
-        command: casts, step, compile, scale or update.
+        command: casts, step, compile, scale, update or placement.
         family: model family.
         variant: precision and backend.
         phase: forward, backward, update, step or compile.

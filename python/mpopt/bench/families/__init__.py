@@ -1,8 +1,9 @@
-"""Eight model families with random weights and fixed seeds, each in three sizes.
+"""Eight model families with random weights and fixed seeds, each in four sizes.
 
-`full` takes seconds per step on a laptop, `quick` compiles in well under a
-minute, `tiny` in a few seconds (for tests).  transformers, timm and torchvision
-are imported only by the families that need them.
+`large` is for what only looks at graphs, `full` takes seconds per step on a
+laptop, `quick` compiles in well under a minute, `tiny` in a few seconds (for
+tests).  transformers, timm and torchvision are imported only by the families
+that need them.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ._recipe import Recipe, Size, call, next_token_loss, token_batch
 
 # (vocabulary, width, layers, batch, length)
 _SIZES = {
+    "large": (10000, 1024, 2, 128, 24),
     "full": (10000, 768, 2, 20, 24),
     "quick": (2048, 256, 1, 8, 8),
     "tiny": (128, 32, 1, 2, 4),

@@ -10,6 +10,7 @@ from ._recipe import Recipe, Size, call, next_token_loss, token_batch, widen
 
 # (vocabulary, width, expert width, layers, heads, experts, batch, length)
 _SIZES = {
+    "large": (32000, 1024, 2048, 4, 16, 8, 4, 1024),
     "full": (16384, 512, 1024, 4, 8, 8, 4, 128),
     "quick": (2048, 256, 512, 2, 4, 4, 4, 64),
     "tiny": (128, 32, 64, 1, 2, 4, 2, 16),

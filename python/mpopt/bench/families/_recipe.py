@@ -1,4 +1,4 @@
-"""What a family is: a model, its loss and a batch, each made for one of three sizes."""
+"""What a family is: a model, its loss and a batch, each made for one of four sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import nn
 
-Size = Literal["full", "quick", "tiny"]
+Size = Literal["large", "full", "quick", "tiny"]
 SIZES: tuple[Size, ...] = get_args(Size)
 Batch = tuple[torch.Tensor, ...]
 

@@ -10,6 +10,7 @@ from ._recipe import Recipe, Size, call, widen
 
 # (channels, channel multipliers, batch, pixels)
 _SIZES = {
+    "large": (128, (1, 2, 4), 32, 64),
     "full": (64, (1, 2, 4), 8, 64),
     "quick": (32, (1, 2), 4, 32),
     "tiny": (16, (1,), 2, 8),  # one level: neither strided convolution nor upsampling

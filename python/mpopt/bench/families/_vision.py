@@ -7,12 +7,14 @@ from ._recipe import Recipe, Size, call, class_loss, image_batch
 
 # (blocks per stage, classes, batch, pixels)
 _RESNET = {
+    "large": ([3, 4, 6, 3], 1000, 64, 224),
     "full": ([3, 4, 6, 3], 1000, 8, 224),
     "quick": ([1, 1, 1, 1], 100, 4, 96),
     "tiny": ([1, 1, 1, 1], 10, 4, 32),
 }
 # (depth, width, heads, classes, batch, pixels)
 _VIT = {
+    "large": (12, 768, 12, 1000, 64, 224),
     "full": (6, 384, 6, 1000, 8, 224),
     "quick": (2, 192, 3, 100, 4, 96),
     "tiny": (1, 64, 2, 10, 2, 32),

@@ -70,7 +70,7 @@ def _fp32(op: Kernel) -> Kernel:
     return kernel
 
 
-def _fp32_result(op: Kernel) -> Kernel:
+def _fp32_result(op: Any) -> Kernel:
     """The `dtype` argument becomes fp32 unless the call gives one."""
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -85,7 +85,7 @@ def _fp32_result(op: Kernel) -> Kernel:
     return kernel
 
 
-def _named(op: Kernel, given: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
+def _named(op: Any, given: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
     names = [argument.name for argument in op._schema.arguments]
     positional = set(names[: min(len(args), names.index("dtype"))])
     return {k: v for k, v in given.items() if k not in positional}
