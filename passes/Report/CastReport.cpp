@@ -10,6 +10,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::mp;
 
@@ -262,6 +264,23 @@ private:
 };
 } // namespace
 
+/// Variances add up; the error is their root.
+static std::optional<ErrorGrowth> errorGrowthOf(func::FuncOp func) {
+  auto entry =
+      func->getAttrOfType<DictionaryAttr>(MPDialect::kPlacementAttrName);
+  auto number = [&](StringRef name) -> std::optional<double> {
+    auto value = entry ? entry.getAs<FloatAttr>(name) : FloatAttr();
+    return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+  };
+  std::optional<double> added = number("noise"),
+                        traced = number("noise_traced"),
+                        epsilon = number("epsilon");
+  if (!added || !traced || !epsilon)
+    return std::nullopt;
+  double growth = *added == 0 ? 0 : std::sqrt(1 + *added / *traced) - 1;
+  return ErrorGrowth{growth, *epsilon};
+}
+
 CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
   CastReport report;
   ReportBuilder builder(report);
@@ -272,6 +291,8 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
     builder.add(cast, &Change::before);
 
   after.walk([&](func::FuncOp func) {
+    if (!report.errorGrowth)
+      report.errorGrowth = errorGrowthOf(func);
     if (report.policy.empty())
       report.policy = policyLabel(func);
   });

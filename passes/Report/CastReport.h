@@ -91,12 +91,20 @@ inline constexpr std::array<CastRole, 4> kCastRoles = {
     CastRole::Activation, CastRole::Weight, CastRole::Gradient,
     CastRole::Index};
 
+/// What mp-assign-precision expects of the roundings that it added.
+struct ErrorGrowth {
+  double expected = 0, epsilon = 0;
+};
+
 struct CastReport {
   std::string input;    ///< name of the file
   std::string numerics; ///< contract, empty when unknown
   std::string target;
   std::string policy; ///< name and digest of the user's, or empty
   std::vector<std::string> policyNotes; ///< its rules that match nothing
+  /// By which share the estimated error grows and may grow; none where no
+  /// stored types were chosen within a budget.
+  std::optional<ErrorGrowth> errorGrowth;
   Change total, forward, backward;
   std::map<CastRole, Change> roles;
   std::map<std::string, Change> origins;

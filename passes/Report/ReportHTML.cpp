@@ -10,6 +10,7 @@
 #include "passes/Report/ReportPrinters.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -111,6 +112,10 @@ void Page::head(const CastReport &report) {
     os << ", numerics " << escaped(report.numerics);
   if (!report.policy.empty())
     os << ", policy " << escaped(report.policy);
+  if (report.errorGrowth)
+    os << llvm::formatv(", estimated error grows by {0:P} of {1:P}",
+                        report.errorGrowth->expected,
+                        report.errorGrowth->epsilon);
   os << "</p>\n";
 }
 

@@ -133,6 +133,11 @@ void Writer::write(const CastReport &report) {
     text("numerics", report.numerics);
     text("target", report.target);
     text("policy", report.policy);
+    if (report.errorGrowth)
+      json.attributeObject("error_growth", [&] {
+        json.attribute("expected", report.errorGrowth->expected);
+        json.attribute("epsilon", report.errorGrowth->epsilon);
+      });
     json.attributeArray("policy_notes", [&] {
       for (const std::string &note : report.policyNotes)
         json.value(json::fixUTF8(note));

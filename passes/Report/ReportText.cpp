@@ -166,6 +166,10 @@ void mlir::mp::printText(const CastReport &report, llvm::raw_ostream &os) {
     os << ", numerics " << report.numerics;
   if (!report.policy.empty())
     os << "\n  policy " << report.policy;
+  if (report.errorGrowth)
+    os << llvm::formatv("\n  estimated error grows by {0:P} of {1:P}",
+                        report.errorGrowth->expected,
+                        report.errorGrowth->epsilon);
   os << "\n\n";
   if (!report.total.before.casts && !report.total.after.casts)
     os << "  no conversions\n";
