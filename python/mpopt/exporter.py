@@ -57,6 +57,8 @@ class _Edit:
         self.graph = graph
         self.imported = imported
         self.undo: list[Callable[[], object]] = []
+        self.dirty: set[fx.Node] = set()
+        """Nodes whose traced values are those of before."""
         self.made: dict[int, fx.Node] = {}
         self.picked: dict[tuple[fx.Node, int], fx.Node] = {}
         self.tagged = any("partitioner_tag" in n.meta for n in graph.nodes)
@@ -75,15 +77,25 @@ class _Edit:
         self._erase(edits["erased"])
 
     def _prepare(self, edits: dict[str, Any]) -> None:
-        for added in edits["added"]:
-            self._add(added)
-        changed = self._rewire(edits["rewired"])
-        touched = self._nodes(number for number, _, _ in edits["rewired"])
-        self._set_outputs(edits["outputs"])
         erased = self._nodes(edits["erased"])
-        self._refresh(changed | self._nodes(edits["retyped"]), erased)
+        self.dirty = self._nodes(edits["retyped"])
+        rewired: dict[fx.Node, list[tuple[int, int]]] = {}
+        for number, position, value in edits["rewired"]:
+            rewired.setdefault(self.imported.fx_nodes[number], []).append((position, value))
+        added: dict[fx.Node, list[dict[str, Any]]] = {}
+        for item in edits["added"]:
+            added.setdefault(self._anchor(item["before"]), []).append(item)
+        # In order, so that what is made reads the values of now.
+        for node in self.graph.nodes:
+            for item in added.pop(node, ()):
+                self._add(item)
+            if node in rewired:
+                self._rewire(node, rewired[node])
+            if node in self.dirty and node not in erased:
+                self._refresh(node)
+        self._set_outputs(edits["outputs"])
         self._check(erased)
-        self._check_order(touched | {*self.made.values(), *self.picked.values()})
+        self._check_order({*rewired, *self.made.values(), *self.picked.values()})
 
     def _nodes(self, numbers: Iterable[int]) -> set[fx.Node]:
         return {self.imported.fx_nodes[number] for number in numbers}
@@ -197,21 +209,14 @@ class _Edit:
 
     # Changes to nodes that stay ---------------------------------------------
 
-    def _rewire(self, rewired: Iterable[tuple[int, int, int]]) -> set[fx.Node]:
-        by_node: dict[int, list[tuple[int, int]]] = {}
-        for number, position, value in rewired:
-            by_node.setdefault(number, []).append((position, value))
-        changed: set[fx.Node] = set()
-        for number, changes in by_node.items():
-            node = self.imported.fx_nodes[number]
-            operands = operands_of(node)
-            for position, value in changes:
-                old, new = operands[position], self._value(value)
-                if not _same(old.meta.get("val"), new.meta.get("val")):
-                    changed.add(node)
-                operands[position] = new
-            self._set_arguments(node, *replace_operands(node, operands))
-        return changed
+    def _rewire(self, node: fx.Node, changes: Iterable[tuple[int, int]]) -> None:
+        operands = operands_of(node)
+        for position, value in changes:
+            old, new = operands[position], self._value(value)
+            if not _same(old.meta.get("val"), new.meta.get("val")):
+                self.dirty.add(node)
+            operands[position] = new
+        self._set_arguments(node, *replace_operands(node, operands))
 
     def _set_arguments(self, node: fx.Node, args: Any, kwargs: Any) -> None:
         old = node.args, node.kwargs
@@ -229,20 +234,14 @@ class _Edit:
         supply = iter([self._value(number) for number in numbers])
         self._set_arguments(node, fx.map_arg(node.args, lambda _: next(supply)), node.kwargs)
 
-    def _refresh(self, changed: set[fx.Node], erased: set[fx.Node]) -> None:
-        """Bring the traced values of `changed` and of what depends on them up to date."""
-        if not changed:
+    def _refresh(self, node: fx.Node) -> None:
+        """Bring the traced value of `node` up to date, and have its readers follow."""
+        if node.op != "call_function" or _torch.is_impure(node) or _converts_alike(node):
             return
-        dirty = set(changed)
-        for node in self.graph.nodes:
-            if node not in dirty or node in erased or node.op != "call_function":
-                continue
-            if _torch.is_impure(node) or _converts_alike(node):
-                continue
-            new = fakes.evaluate(node)
-            if not _same(node.meta["val"], new):
-                self._set_value(node, new)
-                dirty.update(node.users)
+        new = fakes.evaluate(node)
+        if not _same(node.meta["val"], new):
+            self._set_value(node, new)
+            self.dirty.update(node.users)
 
     def _set_value(self, node: fx.Node, value: Any) -> None:
         old: dict[str, Any] = {k: v for k, v in node.meta.items() if k in ("val", "tensor_meta")}
