@@ -207,7 +207,7 @@ private:
     describe(root, read->root);
     Operation *producer = read->root.getDefiningOp();
     Reader reader{kernel,
-                  kernel < 0 ? 0 : read->elements,
+                  kernel < 0 ? 0 : estimatedElements(use.get().getType()),
                   true,
                   true,
                   producer && !isBackward(producer) &&
