@@ -36,6 +36,8 @@ _OWN_META = frozenset(
     }
 )
 
+_CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
+
 
 def apply_edits(graph: fx.Graph, imported: Imported, edits: dict[str, Any]) -> None:
     """Do `edits` (see `Module.edits`) to `graph`, which `imported` describes.
@@ -198,8 +200,30 @@ class _Edit:
             node.meta["autograd_backward"] = True
         else:
             node.meta.pop("autograd_backward", None)
-        node.meta["val"] = fakes.evaluate(node)
+        node.meta["val"] = self._evaluate(node)
         return node
+
+    def _evaluate(self, node: fx.Node) -> Any:
+        """The traced value of `node`.
+
+        A view needs a layout that a conversion may have given, for it copies. Where the
+        conversion is gone, a copy takes its place.
+        """
+        try:
+            return fakes.evaluate(node)
+        except RuntimeError:
+            if node.target is not torch.ops.aten.view.default:
+                raise
+        source, *sizes = node.args
+        with self.graph.inserting_before(node):
+            target = torch.ops.aten.clone.default
+            copy = self.graph.call_function(target, (source,), _CONTIGUOUS)
+        self.undo.append(lambda: self.graph.erase_node(copy))
+        copy.meta.update({k: v for k, v in node.meta.items() if k not in _OWN_META})
+        copy.meta["original_aten"] = target
+        copy.meta["val"] = fakes.evaluate(copy)
+        self._set_arguments(node, (copy, *sizes), node.kwargs)
+        return fakes.evaluate(node)
 
     def _check_types(self, added: dict[str, Any], results: list[fx.Node]) -> None:
         made = [type_text(result.meta["val"]) for result in results]
@@ -238,7 +262,7 @@ class _Edit:
         """Bring the traced value of `node` up to date, and have its readers follow."""
         if node.op != "call_function" or _torch.is_impure(node) or _converts_alike(node):
             return
-        new = fakes.evaluate(node)
+        new = self._evaluate(node)
         if not _same(node.meta["val"], new):
             self._set_value(node, new)
             self.dirty.update(node.users)
