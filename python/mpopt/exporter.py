@@ -36,6 +36,8 @@ _OWN_META = frozenset(
     }
 )
 
+_CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
+
 
 def apply_edits(graph: fx.Graph, imported: Imported, edits: dict[str, Any]) -> None:
     """Do `edits` (see `Module.edits`) to `graph`, which `imported` describes.
@@ -57,8 +59,9 @@ class _Edit:
         self.graph = graph
         self.imported = imported
         self.undo: list[Callable[[], object]] = []
+        self.dirty: set[fx.Node] = set()
+        """Nodes whose traced values are those of before."""
         self.made: dict[int, fx.Node] = {}
-        self.added: list[tuple[dict[str, Any], list[fx.Node]]] = []
         self.picked: dict[tuple[fx.Node, int], fx.Node] = {}
         self.tagged = any("partitioner_tag" in n.meta for n in graph.nodes)
         self.outputs_before = self._output_types()
@@ -76,17 +79,25 @@ class _Edit:
         self._erase(edits["erased"])
 
     def _prepare(self, edits: dict[str, Any]) -> None:
-        for added in edits["added"]:
-            self._add(added)
-        changed = self._rewire(edits["rewired"])
-        touched = self._nodes(number for number, _, _ in edits["rewired"])
-        self._set_outputs(edits["outputs"])
         erased = self._nodes(edits["erased"])
-        self._refresh(changed | self._nodes(edits["retyped"]), erased)
-        for added, results in self.added:  # only now: one may read a node that is retyped
-            self._check_types(added, results)
+        self.dirty = self._nodes(edits["retyped"])
+        rewired: dict[fx.Node, list[tuple[int, int]]] = {}
+        for number, position, value in edits["rewired"]:
+            rewired.setdefault(self.imported.fx_nodes[number], []).append((position, value))
+        added: dict[fx.Node, list[dict[str, Any]]] = {}
+        for item in edits["added"]:
+            added.setdefault(self._anchor(item["before"]), []).append(item)
+        # In order, so that what is made reads the values of now.
+        for node in self.graph.nodes:
+            for item in added.pop(node, ()):
+                self._add(item)
+            if node in rewired:
+                self._rewire(node, rewired[node])
+            if node in self.dirty and node not in erased:
+                self._refresh(node)
+        self._set_outputs(edits["outputs"])
         self._check(erased)
-        self._check_order(touched | {*self.made.values(), *self.picked.values()})
+        self._check_order({*rewired, *self.made.values(), *self.picked.values()})
 
     def _nodes(self, numbers: Iterable[int]) -> set[fx.Node]:
         return {self.imported.fx_nodes[number] for number in numbers}
@@ -132,7 +143,7 @@ class _Edit:
                 results = [self._store(added, operands[0])]
             else:
                 results = self._operator(added, operands)
-        self.added.append((added, results))
+        self._check_types(added, results)
         for i, result in enumerate(results):
             self.made[added["first_result"] + i] = result
 
@@ -189,8 +200,30 @@ class _Edit:
             node.meta["autograd_backward"] = True
         else:
             node.meta.pop("autograd_backward", None)
-        node.meta["val"] = fakes.evaluate(node)
+        node.meta["val"] = self._evaluate(node)
         return node
+
+    def _evaluate(self, node: fx.Node) -> Any:
+        """The traced value of `node`.
+
+        A view needs a layout that a conversion may have given, for it copies. Where the
+        conversion is gone, a copy takes its place.
+        """
+        try:
+            return fakes.evaluate(node)
+        except RuntimeError:
+            if node.target is not torch.ops.aten.view.default:
+                raise
+        source, *sizes = node.args
+        with self.graph.inserting_before(node):
+            target = torch.ops.aten.clone.default
+            copy = self.graph.call_function(target, (source,), _CONTIGUOUS)
+        self.undo.append(lambda: self.graph.erase_node(copy))
+        copy.meta.update({k: v for k, v in node.meta.items() if k not in _OWN_META})
+        copy.meta["original_aten"] = target
+        copy.meta["val"] = fakes.evaluate(copy)
+        self._set_arguments(node, (copy, *sizes), node.kwargs)
+        return fakes.evaluate(node)
 
     def _check_types(self, added: dict[str, Any], results: list[fx.Node]) -> None:
         made = [type_text(result.meta["val"]) for result in results]
@@ -200,21 +233,14 @@ class _Edit:
 
     # Changes to nodes that stay ---------------------------------------------
 
-    def _rewire(self, rewired: Iterable[tuple[int, int, int]]) -> set[fx.Node]:
-        by_node: dict[int, list[tuple[int, int]]] = {}
-        for number, position, value in rewired:
-            by_node.setdefault(number, []).append((position, value))
-        changed: set[fx.Node] = set()
-        for number, changes in by_node.items():
-            node = self.imported.fx_nodes[number]
-            operands = operands_of(node)
-            for position, value in changes:
-                old, new = operands[position], self._value(value)
-                if not _same(old.meta.get("val"), new.meta.get("val")):
-                    changed.add(node)
-                operands[position] = new
-            self._set_arguments(node, *replace_operands(node, operands))
-        return changed
+    def _rewire(self, node: fx.Node, changes: Iterable[tuple[int, int]]) -> None:
+        operands = operands_of(node)
+        for position, value in changes:
+            old, new = operands[position], self._value(value)
+            if not _same(old.meta.get("val"), new.meta.get("val")):
+                self.dirty.add(node)
+            operands[position] = new
+        self._set_arguments(node, *replace_operands(node, operands))
 
     def _set_arguments(self, node: fx.Node, args: Any, kwargs: Any) -> None:
         old = node.args, node.kwargs
@@ -232,20 +258,14 @@ class _Edit:
         supply = iter([self._value(number) for number in numbers])
         self._set_arguments(node, fx.map_arg(node.args, lambda _: next(supply)), node.kwargs)
 
-    def _refresh(self, changed: set[fx.Node], erased: set[fx.Node]) -> None:
-        """Bring the traced values of `changed` and of what depends on them up to date."""
-        if not changed:
+    def _refresh(self, node: fx.Node) -> None:
+        """Bring the traced value of `node` up to date, and have its readers follow."""
+        if node.op != "call_function" or _torch.is_impure(node) or _converts_alike(node):
             return
-        dirty = set(changed)
-        for node in self.graph.nodes:
-            if node not in dirty or node in erased or node.op != "call_function":
-                continue
-            if _torch.is_impure(node) or _converts_alike(node):
-                continue
-            new = fakes.evaluate(node)
-            if not _same(node.meta["val"], new):
-                self._set_value(node, new)
-                dirty.update(node.users)
+        new = self._evaluate(node)
+        if not _same(node.meta["val"], new):
+            self._set_value(node, new)
+            self.dirty.update(node.users)
 
     def _set_value(self, node: fx.Node, value: Any) -> None:
         old: dict[str, Any] = {k: v for k, v in node.meta.items() if k in ("val", "tensor_meta")}

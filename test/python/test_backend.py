@@ -281,6 +281,22 @@ SCRIPT = """
 """
 
 
+def test_a_view_that_a_conversion_made_possible():
+    """The conversions of a part of a tensor copy it; without them the view gets a copy."""
+
+    def flat(x):
+        return (x.unbind(1)[1].float().bfloat16().view(8, 8) * 2).float()
+
+    x = torch.randn(2, 3, 4, 8, generator=torch.Generator().manual_seed(0)).to(BF16)
+    torch._dynamo.reset()
+    before = mpopt.counters["rewrites"]
+    compiled = torch.compile(flat, backend="mpopt", options={"strict": True})
+    with eager_code():
+        assert torch.equal(compiled(x), flat(x))
+    assert mpopt.counters["rewrites"] > before
+
+
+
 def test_caches(tmp_path):
     """A second process compiles nothing; one with another option compiles anew."""
 

@@ -221,12 +221,20 @@ private:
       reader.canBeHigh = read->isRounded;
     } else if (!read->isRounded) {
       auto op = cast<PrecisionOpInterface>(use.getOwner());
-      reader.canBeLow = producer &&
-                        !op.observesRounding(use.getOperandNumber()) &&
-                        !isPinnedOnTheWay(use, read->root);
+      reader.canBeLow =
+          producer && !op.observesRounding(use.getOperandNumber()) &&
+          !isPinnedWide(use) && !hasPinBetween(read->root, use.get());
       reader.markedLow = isMarked(use);
     }
     root.readers.push_back(reader);
+  }
+
+  /// A pin on a view of a value is one on what is read through it.
+  static bool hasPinBetween(Value root, Value value) {
+    for (; value != root; value = value.getDefiningOp()->getOperand(0))
+      if (isPinnedWide(value))
+        return true;
+    return isPinnedWide(root);
   }
 
   void describe(Root &root, Value value) const {
@@ -236,16 +244,6 @@ private:
     root.isCall = isa_and_nonnull<MatmulOp>(value.getDefiningOp());
     root.isHalf =
         cast<RankedTensorType>(value.getType()).getElementType().isBF16();
-  }
-
-  /// Also views may be pinned.
-  static bool isPinnedOnTheWay(OpOperand &use, Value root) {
-    bool isPinned = isPinnedWide(use) || isPinnedWide(root);
-    for (Value value = use.get(); value != root;
-         value = value.getDefiningOp()->getOperand(0))
-      isPinned |= isPinnedWide(value) ||
-                  isPinnedWide(value.getDefiningOp()->getOpOperand(0));
-    return isPinned;
   }
 
   static bool isMarked(OpOperand &use) {
