@@ -206,8 +206,11 @@ private:
     Root &root = roots[read->root];
     describe(root, read->root);
     Operation *producer = read->root.getDefiningOp();
+    // No value of these graphs is read in part.
+    int64_t elements = std::min(estimatedElements(use.get().getType()),
+                                estimatedElements(read->buffer.getType()));
     Reader reader{kernel,
-                  kernel < 0 ? 0 : read->elements,
+                  kernel < 0 ? 0 : elements,
                   true,
                   true,
                   producer && !isBackward(producer) &&
