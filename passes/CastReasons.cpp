@@ -155,7 +155,9 @@ std::string mlir::mp::reasonToKeep(CastOp cast) {
     why += "; it is a graph output, whose type stays";
   else
     why += "; read by " + nameOf(reader);
-  if (isNarrowing(cast) && cast.getOrigin() == CastOrigin::user)
+  if (isNarrowing(cast) && cast.getOrigin() == CastOrigin::mpopt)
+    why += "; stored in a half type within the error budget of relaxed";
+  else if (isNarrowing(cast) && cast.getOrigin() == CastOrigin::user)
     why += "; a rounding that the user wrote is never dropped";
   else if (isNarrowing(cast))
     why +=

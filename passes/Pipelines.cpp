@@ -195,9 +195,14 @@ FailureOr<std::string> mlir::mp::contractOf(StringRef pipeline,
   if (failed(passes))
     return failure();
   std::string contract = "strict";
+  auto isRelaxed = [](StringRef pass) {
+    return llvm::any_of(
+        std::array<StringRef, 4>{"mp-remove-loss-scale", "numerics=relaxed",
+                                 "precision=bf16", "precision=f16"},
+        [&](StringRef text) { return pass.contains(text); });
+  };
   for (StringRef pass : *passes) {
-    if (pass.contains("mp-remove-loss-scale") ||
-        pass.contains("numerics=relaxed"))
+    if (isRelaxed(pass))
       return std::string("relaxed");
     if (pass.contains("numerics=precise"))
       contract = "precise";

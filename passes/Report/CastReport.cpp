@@ -10,6 +10,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::mp;
 
@@ -69,8 +71,7 @@ static std::string textOf(Type type) {
   return text;
 }
 
-/// "4x?x8", or "scalar".
-static std::string shapeOf(RankedTensorType type) {
+std::string mlir::mp::shapeText(RankedTensorType type) {
   if (type.getRank() == 0)
     return "scalar";
   std::string text;
@@ -106,7 +107,7 @@ static CastEntry entryOf(CastOp cast) {
   entry.region = modulePathOf(loc).str();
   entry.from = textOf(cast.getFrom());
   entry.to = textOf(cast.getTo());
-  entry.shape = shapeOf(type);
+  entry.shape = shapeText(type);
   entry.origin = cast.getOrigin();
   entry.role = roleOf(cast);
   entry.isBackward = isBackward(cast);
@@ -224,7 +225,10 @@ namespace {
 /// Sorts casts and rewrites into the parts of a report.
 class ReportBuilder {
 public:
-  explicit ReportBuilder(CastReport &report) : report(report) {}
+  explicit ReportBuilder(CastReport &report) : report(report) {
+    for (auto [i, region] : llvm::enumerate(report.regions))
+      indices[region.path] = i;
+  }
 
   void add(const CastEntry &cast, Tally Change::*side) {
     for (Change *change :
@@ -260,6 +264,23 @@ private:
 };
 } // namespace
 
+/// Variances add up; the error is their root.
+static std::optional<ErrorGrowth> errorGrowthOf(func::FuncOp func) {
+  auto entry =
+      func->getAttrOfType<DictionaryAttr>(MPDialect::kPlacementAttrName);
+  auto number = [&](StringRef name) -> std::optional<double> {
+    auto value = entry ? entry.getAs<FloatAttr>(name) : FloatAttr();
+    return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+  };
+  std::optional<double> added = number("noise"),
+                        traced = number("noise_traced"),
+                        epsilon = number("epsilon");
+  if (!added || !traced || !epsilon)
+    return std::nullopt;
+  double growth = *added == 0 ? 0 : std::sqrt(1 + *added / *traced) - 1;
+  return ErrorGrowth{growth, *epsilon};
+}
+
 CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
   CastReport report;
   ReportBuilder builder(report);
@@ -270,6 +291,8 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
     builder.add(cast, &Change::before);
 
   after.walk([&](func::FuncOp func) {
+    if (!report.errorGrowth)
+      report.errorGrowth = errorGrowthOf(func);
     if (report.policy.empty())
       report.policy = policyLabel(func);
   });
@@ -294,4 +317,12 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
   for (PinEntry &pin : collectPins(after))
     builder.add(std::move(pin));
   return report;
+}
+
+void mlir::mp::addPlacement(CastReport &report, PlacementReport placement) {
+  ReportBuilder builder(report);
+  for (StoredEntry &entry : placement.stored)
+    builder.region(entry.region).stored.push_back(std::move(entry));
+  placement.stored.clear();
+  report.placements.push_back(std::move(placement));
 }

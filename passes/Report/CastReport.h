@@ -15,6 +15,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/CastReasons.h"
+#include "passes/Report/PlacementReport.h"
 
 #include <array>
 #include <map>
@@ -83,11 +84,17 @@ struct RegionReport {
   std::vector<RewriteEntry> applied;
   std::vector<CastEntry> left;
   std::vector<PinEntry> pins;
+  std::vector<StoredEntry> stored; ///< the largest first
 };
 
 inline constexpr std::array<CastRole, 4> kCastRoles = {
     CastRole::Activation, CastRole::Weight, CastRole::Gradient,
     CastRole::Index};
+
+/// What mp-assign-precision expects of the roundings that it added.
+struct ErrorGrowth {
+  double expected = 0, epsilon = 0;
+};
 
 struct CastReport {
   std::string input;    ///< name of the file
@@ -95,6 +102,9 @@ struct CastReport {
   std::string target;
   std::string policy; ///< name and digest of the user's, or empty
   std::vector<std::string> policyNotes; ///< its rules that match nothing
+  /// By which share the estimated error grows and may grow; none where no
+  /// stored types were chosen within a budget.
+  std::optional<ErrorGrowth> errorGrowth;
   Change total, forward, backward;
   std::map<CastRole, Change> roles;
   std::map<std::string, Change> origins;
@@ -110,6 +120,9 @@ struct CastReport {
   /// Parameters whose half copies come in, written by the optimizer: no
   /// conversions, and bytes in memory.
   Tally halfWeights;
+  /// Of graphs whose storage types are chosen, one for each function.
+  std::vector<PlacementReport> placements;
+  std::vector<std::string> notes; ///< what could not be found out
 };
 
 /// Every mp.cast of `module`, in order, without reasons.
@@ -125,8 +138,17 @@ std::vector<PinEntry> collectPins(ModuleOp module);
 /// conversions must be mp.cast (mp-normalize).
 CastReport makeReport(ModuleOp before, ModuleOp after);
 
+/// Adds a placement, and its values to their regions.
+void addPlacement(CastReport &report, PlacementReport placement);
+
 /// Size of an element in memory.
 int64_t elementBytes(Type type);
+
+/// "aten.exp.default", or the name of an operation of ours.
+std::string operatorName(Operation *op);
+
+/// "4x?x8", or "scalar".
+std::string shapeText(RankedTensorType type);
 
 /// "12 B", "3.4 KiB", "1.2 MiB".
 std::string formatBytes(int64_t bytes);

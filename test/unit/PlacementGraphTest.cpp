@@ -206,11 +206,8 @@ private:
     Root &root = roots[read->root];
     describe(root, read->root);
     Operation *producer = read->root.getDefiningOp();
-    // No value of these graphs is read in part.
-    int64_t elements = std::min(estimatedElements(use.get().getType()),
-                                estimatedElements(read->buffer.getType()));
     Reader reader{kernel,
-                  kernel < 0 ? 0 : elements,
+                  kernel < 0 ? 0 : estimatedElements(use.get().getType()),
                   true,
                   true,
                   producer && !isBackward(producer) &&
@@ -226,7 +223,7 @@ private:
       auto op = cast<PrecisionOpInterface>(use.getOwner());
       reader.canBeLow = producer &&
                         !op.observesRounding(use.getOperandNumber()) &&
-                        !isPinnedWide(use) && !isPinnedWide(read->root);
+                        !isPinnedOnTheWay(use, read->root);
       reader.markedLow = isMarked(use);
     }
     root.readers.push_back(reader);
@@ -239,6 +236,16 @@ private:
     root.isCall = isa_and_nonnull<MatmulOp>(value.getDefiningOp());
     root.isHalf =
         cast<RankedTensorType>(value.getType()).getElementType().isBF16();
+  }
+
+  /// Also views may be pinned.
+  static bool isPinnedOnTheWay(OpOperand &use, Value root) {
+    bool isPinned = isPinnedWide(use) || isPinnedWide(root);
+    for (Value value = use.get(); value != root;
+         value = value.getDefiningOp()->getOperand(0))
+      isPinned |= isPinnedWide(value) ||
+                  isPinnedWide(value.getDefiningOp()->getOpOperand(0));
+    return isPinned;
   }
 
   static bool isMarked(OpOperand &use) {
