@@ -58,6 +58,7 @@ class _Edit:
         self.imported = imported
         self.undo: list[Callable[[], object]] = []
         self.made: dict[int, fx.Node] = {}
+        self.added: list[tuple[dict[str, Any], list[fx.Node]]] = []
         self.picked: dict[tuple[fx.Node, int], fx.Node] = {}
         self.tagged = any("partitioner_tag" in n.meta for n in graph.nodes)
         self.outputs_before = self._output_types()
@@ -82,6 +83,8 @@ class _Edit:
         self._set_outputs(edits["outputs"])
         erased = self._nodes(edits["erased"])
         self._refresh(changed | self._nodes(edits["retyped"]), erased)
+        for added, results in self.added:  # only now: one may read a node that is retyped
+            self._check_types(added, results)
         self._check(erased)
         self._check_order(touched | {*self.made.values(), *self.picked.values()})
 
@@ -129,7 +132,7 @@ class _Edit:
                 results = [self._store(added, operands[0])]
             else:
                 results = self._operator(added, operands)
-        self._check_types(added, results)
+        self.added.append((added, results))
         for i, result in enumerate(results):
             self.made[added["first_result"] + i] = result
 

@@ -223,7 +223,7 @@ private:
       auto op = cast<PrecisionOpInterface>(use.getOwner());
       reader.canBeLow = producer &&
                         !op.observesRounding(use.getOperandNumber()) &&
-                        !isPinnedWide(use) && !isPinnedWide(read->root);
+                        !isPinnedOnTheWay(use, read->root);
       reader.markedLow = isMarked(use);
     }
     root.readers.push_back(reader);
@@ -236,6 +236,16 @@ private:
     root.isCall = isa_and_nonnull<MatmulOp>(value.getDefiningOp());
     root.isHalf =
         cast<RankedTensorType>(value.getType()).getElementType().isBF16();
+  }
+
+  /// Also views may be pinned.
+  static bool isPinnedOnTheWay(OpOperand &use, Value root) {
+    bool isPinned = isPinnedWide(use) || isPinnedWide(root);
+    for (Value value = use.get(); value != root;
+         value = value.getDefiningOp()->getOperand(0))
+      isPinned |= isPinnedWide(value) ||
+                  isPinnedWide(value.getDefiningOp()->getOpOperand(0));
+    return isPinned;
   }
 
   static bool isMarked(OpOperand &use) {
