@@ -7,18 +7,8 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-// The price of noise is found to 1 part in 2^kSteps of its logarithm's range.
-static constexpr int kSteps = 10;
-
 Frontier::Frontier(const PlacementProblem &problem, const Frontier *narrower)
-    : problem(problem), narrower(narrower) {
-  for (const PlacementProblem::Port &port : problem.getPorts())
-    if (port.noise > 0) {
-      double bytes = double(port.readHigh) + 1;
-      lowest = std::min(lowest, 1 / port.noise);
-      highest = std::max(highest, 64 * bytes / port.noise);
-    }
-}
+    : problem(problem), narrower(narrower), prices(problem) {}
 
 const Solution *Frontier::at(double noisePrice) {
   auto next = solved.lower_bound(noisePrice);
@@ -64,7 +54,10 @@ const Solution *Frontier::within(double budget) {
   const Solution *free = at(0);
   if (!free || free->noise <= budget)
     return free;
-  return search(budget, lowest, highest, kSteps);
+  double high = prices.high;
+  while (at(high)->noise > budget && high < PriceRange::kHighest)
+    high *= 64;
+  return search(budget, prices.low, high, PriceRange::kSteps);
 }
 
 const Solution *Frontier::withinNear(double budget, double noisePrice) {
@@ -72,10 +65,10 @@ const Solution *Frontier::withinNear(double budget, double noisePrice) {
   if (!solution || solution->noise <= budget)
     return solution;
   double low = noisePrice;
-  for (double factor = 1.1; low > 0 && low < highest; factor *= factor) {
+  for (double factor = 1.1; low > 0 && low < prices.high; factor *= factor) {
     double high = low * factor;
     if (at(high)->noise <= budget)
-      return search(budget, low, high, kSteps / 3);
+      return search(budget, low, high, PriceRange::kSteps / 3);
     low = high;
   }
   return within(budget);

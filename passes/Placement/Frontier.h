@@ -36,8 +36,7 @@ private:
 
   const PlacementProblem &problem;
   const Frontier *narrower;
-  /// Bytes per unit of noise at which none and every port with noise is dear.
-  double lowest = 1, highest = 1;
+  PriceRange prices;
   std::map<double, Solution> solved; ///< by price
 };
 
