@@ -2,8 +2,8 @@
 
 #include "dialect/IR/MPDialect.h"
 #include "dialect/IR/MPOps.h"
-#include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

@@ -81,7 +81,7 @@ def test_bad_options(given, message):
 
 
 def test_every_pass_can_be_named():
-    steps = native.load().pipeline_passes("mp-default")
+    steps = native.load().pipeline_passes("mp-default{precision=bf16}")
     names = [step.rpartition("(")[2].rstrip(")").partition("{")[0] for step in steps]
     assert (*names, PLACE_STORES) == PASSES
 
