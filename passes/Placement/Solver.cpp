@@ -136,9 +136,10 @@ public:
       cheap.push_back(part->assignment);
     double closed = noise() - noiseOfOpen(cheap);
     // A port can save more than its own bytes, a launch or what is kept.
-    for (; closed + noiseOfOpen(dear) > budget && high < kHighest;
-         dear = solveOpen(high))
+    while (closed + noiseOfOpen(dear) > budget && high < kHighest) {
       high *= 64;
+      dear = solveOpen(high);
+    }
     for (int step = 0; step < kSteps; ++step) {
       closed += close(cheap, dear);
       double middle = std::sqrt(low * high);
@@ -179,6 +180,7 @@ private:
 
   std::vector<Assignment> solveOpen(double price) const {
     std::vector<Assignment> result;
+    result.reserve(open.size());
     for (Part *part : open)
       result.push_back(*part->problem.solve(price));
     return result;

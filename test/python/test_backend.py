@@ -296,7 +296,6 @@ def test_a_view_that_a_conversion_made_possible():
     assert mpopt.counters["rewrites"] > before
 
 
-
 def test_caches(tmp_path):
     """A second process compiles nothing; one with another option compiles anew."""
 
