@@ -2,7 +2,7 @@
 
 #include "dialect/IR/Pins.h"
 #include "passes/Passes.h"
-#include "passes/Placement/Placement.h"
+#include "passes/Placement/Setup.h"
 #include "passes/Placement/Solver.h"
 #include "passes/RewriteLog.h"
 
@@ -14,23 +14,6 @@ namespace mlir::mp {
 using namespace mlir;
 using namespace mlir::mp;
 
-static bool isCUDA(func::FuncOp func) {
-  auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
-  return target && target.getValue() == "cuda";
-}
-
-/// The cost model of that name or file, or what the function or its target
-/// says.
-static llvm::Expected<CostModel> costModelFor(func::FuncOp func,
-                                              StringRef name) {
-  auto given = func->getAttrOfType<StringAttr>(MPDialect::kCostModelAttrName);
-  if (name.empty() && given)
-    name = given.getValue();
-  if (!name.empty())
-    return loadCostModel(name);
-  return loadCostModel(isCUDA(func) ? "sm_80" : hostCostModel());
-}
-
 namespace {
 struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
   using AssignPrecisionBase::AssignPrecisionBase;
@@ -39,20 +22,17 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     func::FuncOp func = getOperation();
     if (func.isExternal() || numerics == Numerics::Strict)
       return;
-    llvm::Expected<CostModel> costs = costModelFor(func, costModel);
-    if (!costs) {
-      func.emitError(llvm::toString(costs.takeError()));
+    llvm::Expected<std::unique_ptr<PlacementSetup>> setup =
+        PlacementSetup::create(func, options());
+    if (!setup) {
+      func.emitError(llvm::toString(setup.takeError()));
       return signalPassFailure();
     }
-    FusionEstimate fusion(func, isCUDA(func));
-    Placement placement(func, fusion, placementOptions(func, *costs));
+    const Placement &placement = (*setup)->getPlacement();
     if (placement.getValues().empty())
       return;
-    double total = placement.getNoise().total();
-    // Errors grow by 1 + epsilon, so variances by its square.
-    double budget = ((1 + epsilon) * (1 + epsilon) - 1) * total;
     std::optional<Solution> solution =
-        solveWithin(placement.getProblem(), budget);
+        solveWithin(placement.getProblem(), (*setup)->budgetFor(epsilon));
     if (!solution) {
       func.emitError("the types that the graph fixes leave no placement");
       return signalPassFailure();
@@ -62,23 +42,11 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
     record(func, placement, *solution);
   }
 
-private:
-  PlacementOptions placementOptions(func::FuncOp func,
-                                    const CostModel &costs) const {
-    PlacementOptions options;
-    if (numerics == Numerics::Relaxed)
-      options.freedom = freedom;
-    options.hasWideResults = isCUDA(func);
-    options.minElements = minElements;
-    options.costs = &costs;
-    options.launchBytes = costs.launch * costs.bandwidth;
-    if (precision == Half::BF16)
-      options.openHalf = BFloat16Type::get(func.getContext());
-    else if (precision == Half::F16)
-      options.openHalf = Float16Type::get(func.getContext());
-    return options;
+  AssignPrecisionOptions options() const {
+    return {numerics, epsilon, freedom, precision, costModel, minElements};
   }
 
+private:
   void markCalls(const Placement &placement,
                  const PlacementProblem::Assignment &assignment) {
     RewriteLog log(getOperation(), getArgument());
@@ -113,8 +81,7 @@ private:
       bool isReadHalf = false, isReadWide = false;
       for (const Placement::Port &port : stored.ports) {
         // A call whose type is open converts its operands itself.
-        bool isOfCall =
-            placement.getProblem().getPorts()[port.port].call >= 0;
+        bool isOfCall = placement.getProblem().getPorts()[port.port].call >= 0;
         if (port.isRounded || isOfCall || !isWide(stored.root, port))
           continue;
         bool isLow = assignment.ports[port.port] == Storage::Low;
@@ -193,3 +160,9 @@ private:
   }
 };
 } // namespace
+
+std::optional<AssignPrecisionOptions>
+mlir::mp::assignOptionsOf(const Pass &pass) {
+  const auto *assign = dyn_cast<AssignPrecision>(&pass);
+  return assign ? std::optional(assign->options()) : std::nullopt;
+}

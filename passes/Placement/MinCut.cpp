@@ -8,6 +8,7 @@
 
 #include <cassert>
 #include <cstdlib>
+#include <numeric>
 #include <queue>
 
 using namespace mlir::mp;
@@ -63,9 +64,68 @@ static std::vector<bool> largestSourceSide(const Flow &flow) {
   return onSourceSide;
 }
 
+/// Nodes that infinite edges tie to `start`, along edges or against them.
+std::vector<bool> MinCut::tiedTo(Node start, Node Edge::*from,
+                                 Node Edge::*to) const {
+  // Edges by the node that they leave, as in a compressed sparse row.
+  std::vector<int> begin(numNodes + 1);
+  for (const Edge &edge : edges)
+    begin[edge.*from + 1] += edge.capacity >= kInfinite;
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Node> ends(begin.back());
+  std::vector<int> next(begin.begin(), begin.end() - 1);
+  for (const Edge &edge : edges)
+    if (edge.capacity >= kInfinite)
+      ends[next[edge.*from]++] = edge.*to;
+  std::vector<bool> tied(numNodes);
+  std::vector<Node> pending({start});
+  tied[start] = true;
+  while (!pending.empty()) {
+    Node node = pending.back();
+    pending.pop_back();
+    for (int i = begin[node]; i < begin[node + 1]; ++i)
+      if (!tied[ends[i]]) {
+        tied[ends[i]] = true;
+        pending.push_back(ends[i]);
+      }
+  }
+  return tied;
+}
+
 int64_t MinCut::solve() {
-  Flow flow(numNodes);
+  // Mostly much is fixed, and only the rest needs a flow.
+  std::vector<bool> high = tiedTo(kSource, &Edge::from, &Edge::to);
+  std::vector<bool> low = tiedTo(kSink, &Edge::to, &Edge::from);
+  std::vector<Node> merged(numNodes);
+  Node count = 2;
+  for (Node node = 0; node < numNodes; ++node) {
+    if (high[node] && low[node]) {
+      onSourceSide = high;
+      return kInfinite;
+    }
+    merged[node] = high[node] ? kSource : low[node] ? kSink : count++;
+  }
+  std::vector<Edge> rest;
+  int64_t paid = 0;
   for (const Edge &edge : edges) {
+    Edge moved{merged[edge.from], merged[edge.to], edge.capacity};
+    if (moved.from == kSource && moved.to == kSink)
+      paid += edge.capacity;
+    else if (moved.from != moved.to && moved.from != kSink &&
+             moved.to != kSource)
+      rest.push_back(moved);
+  }
+  auto [value, side] = solveRest(count, rest);
+  onSourceSide.resize(numNodes);
+  for (Node node = 0; node < numNodes; ++node)
+    onSourceSide[node] = side[merged[node]];
+  return value + paid;
+}
+
+std::pair<int64_t, std::vector<bool>>
+MinCut::solveRest(Node count, const std::vector<Edge> &rest) {
+  Flow flow(count);
+  for (const Edge &edge : rest) {
     auto forward = boost::add_edge(edge.from, edge.to, flow).first;
     auto backward = boost::add_edge(edge.to, edge.from, flow).first;
     flow[forward].capacity = edge.capacity;
@@ -77,6 +137,5 @@ int64_t MinCut::solve() {
       boost::get(&Arc::reverse, flow), boost::get(&Vertex::predecessor, flow),
       boost::get(&Vertex::color, flow), boost::get(&Vertex::distance, flow),
       boost::get(boost::vertex_index, flow), kSource, kSink);
-  onSourceSide = largestSourceSide(flow);
-  return value;
+  return {value, largestSourceSide(flow)};
 }

@@ -41,6 +41,10 @@ private:
     int64_t capacity;
   };
 
+  std::vector<bool> tiedTo(Node start, Node Edge::*from, Node Edge::*to) const;
+  static std::pair<int64_t, std::vector<bool>>
+  solveRest(Node count, const std::vector<Edge> &rest);
+
   Node numNodes = 2;
   std::vector<Edge> edges;
   std::vector<bool> onSourceSide;

@@ -71,12 +71,12 @@ void Placement::addOpenCall(Operation *op) {
   };
   PlacementProblem::Call call{bytes(open.cost.wide), bytes(open.cost.half), {}};
   // Only products can keep a result that halves make.
-  bool isPinned = hasPinnedOperands(op) ||
+  open.isPinned = hasPinnedOperands(op) ||
                   (!(options.hasWideResults && isa<MatmulOp>(op)) &&
                    llvm::any_of(op->getResults(), [](Value result) {
                      return isPinnedWide(result);
                    }));
-  if (!open.cost.pays || isPinned)
+  if (!open.cost.pays || open.isPinned)
     call.fixed = Storage::High;
   open.call = callOf[op] = problem.addCall(call);
   openCalls.push_back(std::move(open));
@@ -106,13 +106,15 @@ void Placement::addRead(OpOperand &use, int kernel,
   PlacementProblem::Port port;
   port.value = stored->value;
   port.kernel = kernel;
+  FixedType fixed{std::nullopt, PortReason::Call};
   auto call = callOf.find(use.getOwner());
   if (call != callOf.end() &&
       changesWithCall(use.getOwner(), use.get().getType())) {
     // What the call itself reads is part of its cost.
     port.call = call->second;
   } else {
-    port.fixed = fixedType(use, *read);
+    fixed = fixedType(use, *read);
+    port.fixed = fixed.type;
     // Paid once by the kernel, however many ports it has.
     int64_t elements = loads.lookup(read->buffer);
     port.readHigh = 4 * elements;
@@ -127,7 +129,8 @@ void Placement::addRead(OpOperand &use, int kernel,
   if (!read->isRounded && !isExternal && !port.followsResult &&
       elementTypeOf(read->root).isF32())
     port.noise = noise.priceOf(use);
-  stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
+  stored->ports.push_back(
+      {&use, problem.addPort(port), read->isRounded, fixed.why});
 }
 
 /// Results have the types that the caller knows.
@@ -141,7 +144,8 @@ void Placement::addResults(Operation *terminator) {
     port.value = stored->value;
     port.fixed =
         isHalf(elementTypeOf(use.get())) ? Storage::Low : Storage::High;
-    stored->ports.push_back({&use, problem.addPort(port), read->isRounded});
+    stored->ports.push_back(
+        {&use, problem.addPort(port), read->isRounded, PortReason::Result});
   }
 }
 
@@ -207,28 +211,39 @@ Freedom Placement::freedomNeededFor(OpOperand &use,
   return isBackward(use.getOwner()) ? Freedom::Saved : Freedom::Stream;
 }
 
-std::optional<Storage> Placement::fixedType(OpOperand &use,
-                                            const RootRead &read) const {
+Placement::FixedType Placement::fixedType(OpOperand &use,
+                                          const RootRead &read) const {
   Operation *reader = use.getOwner();
+  FixedType open{std::nullopt, PortReason::Open};
+  auto fixed = [](Storage type, PortReason why) {
+    return FixedType{type, why};
+  };
   if (kernelRoleOf(reader) == KernelRole::External)
-    return isHalf(elementTypeOf(use.get())) ? Storage::Low : Storage::High;
+    return fixed(isHalf(elementTypeOf(use.get())) ? Storage::Low
+                                                  : Storage::High,
+                 PortReason::External);
   // What is rounded anyway may be read in either type.
   if (read.isRounded)
-    return std::nullopt;
+    return {std::nullopt, PortReason::Rounded};
   if (!elementTypeOf(read.root).isF32())
-    return options.hasWideResults ? std::nullopt : std::optional(Storage::Low);
+    return options.hasWideResults ? open
+                                  : fixed(Storage::Low, PortReason::Half);
   // A call that becomes one of halves rounds its result; readers take it so.
-  if (callOf.count(read.root.getDefiningOp()) && !isPinnedWide(read.root))
-    return std::nullopt;
+  if (callOf.count(read.root.getDefiningOp()))
+    return isPinnedWide(read.root) ? fixed(Storage::High, PortReason::Pinned)
+                                   : open;
   // Parameters and other arguments are the caller's.
-  if (!read.root.getDefiningOp() ||
-      freedomNeededFor(use, read) > options.freedom)
-    return Storage::High;
+  if (!read.root.getDefiningOp())
+    return fixed(Storage::High, PortReason::Argument);
+  if (freedomNeededFor(use, read) > options.freedom)
+    return fixed(Storage::High, PortReason::Freedom);
   // Conversions to other types belong to no node of their own: operators do
   // some of them by themselves.
   auto precision = dyn_cast<PrecisionOpInterface>(reader);
   if (!precision || isa<CastOp>(reader) ||
       precision.observesRounding(use.getOperandNumber()))
-    return Storage::High;
-  return isPinnedOnTheWay(use) ? std::optional(Storage::High) : std::nullopt;
+    return fixed(Storage::High, PortReason::Observed);
+  if (isPinnedOnTheWay(use))
+    return fixed(Storage::High, PortReason::Pinned);
+  return open;
 }

@@ -33,6 +33,20 @@ struct PlacementOptions {
   const CostModel *costs = nullptr;
 };
 
+/// Why a reader must get one type, or may get either.
+enum class PortReason : uint8_t {
+  Open,     ///< either type will do
+  Rounded,  ///< the traced program rounds what it reads; either type will do
+  Half,     ///< the value is a half, and no f32 of it exists
+  Call,     ///< follows the type of a call that is open
+  External, ///< a library call reads the type that it was traced with
+  Result,   ///< the caller knows the type
+  Argument, ///< the caller's value
+  Freedom,  ///< the numerics add no rounding there
+  Observed, ///< a comparison, an index or an integer shows the rounding
+  Pinned,   ///< pins of the value or of the reader
+};
+
 class Placement {
 public:
   /// One port of the problem and the operand that it stands for.
@@ -40,6 +54,7 @@ public:
     OpOperand *use;
     int port;
     bool isRounded;
+    PortReason why;
   };
   struct StoredValue {
     Value root;
@@ -55,6 +70,7 @@ public:
     Operation *op;
     int call; ///< in the problem
     CallCost cost;
+    bool isPinned = false;
   };
 
   const PlacementProblem &getProblem() const { return problem; }
@@ -75,7 +91,11 @@ private:
   PlacementProblem::Value describe(const RootRead &read);
   bool hasFreeResult(Value value) const;
   /// The type that a reader must get; std::nullopt if it is open.
-  std::optional<Storage> fixedType(OpOperand &use, const RootRead &read) const;
+  struct FixedType {
+    std::optional<Storage> type;
+    PortReason why;
+  };
+  FixedType fixedType(OpOperand &use, const RootRead &read) const;
   Freedom freedomNeededFor(OpOperand &use, const RootRead &read) const;
 
   const FusionEstimate &fusion;

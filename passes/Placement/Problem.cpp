@@ -33,7 +33,7 @@ int PlacementProblem::addCall(const Call &call) {
 static int64_t noiseCost(const Port &port, double noisePrice) {
   double cost = port.noise * noisePrice;
   // Beyond this, the price is a refusal.
-  return std::llround(std::min(cost, double(MinCut::kInfinite / 1024)));
+  return std::llround(std::min(cost, double(MinCut::kInfinite) / 1024));
 }
 
 namespace {
@@ -41,7 +41,10 @@ namespace {
 struct Reads {
   int64_t high = 0, low = 0;
 };
-using Kernels = llvm::MapVector<std::pair<int, int>, Reads>;
+struct KernelReads : Reads {
+  llvm::SmallVector<Node, 2> ports;
+};
+using Kernels = llvm::MapVector<std::pair<int, int>, KernelReads>;
 
 /// The graph whose cuts are the assignments: High is the source's side.
 class CutBuilder {
@@ -55,7 +58,20 @@ public:
     for (const Port &port : problem.getPorts())
       ports.push_back(addPort(port));
     for (const auto &[kernel, reads] : kernels)
-      payReads(kernel, reads);
+      payReads(reads);
+  }
+
+  /// Fixes what has `storage` in another solution.
+  void fixAll(const Assignment &known, Storage storage) {
+    auto fixEach = [&](llvm::ArrayRef<Node> nodes,
+                       llvm::ArrayRef<Storage> choices) {
+      for (auto [node, choice] : llvm::zip_equal(nodes, choices))
+        if (node >= 0 && choice == storage)
+          fix(node, storage);
+    };
+    fixEach(calls, known.calls);
+    fixEach(ports, known.ports);
+    fixEach(results, known.results);
   }
 
   std::optional<Assignment> solve() {
@@ -143,10 +159,10 @@ private:
     implyHigh(wanted[port.value].low, node);
     if (port.followsResult && results[port.value] >= 0)
       implyHigh(results[port.value], node);
-    Reads &reads = kernels[{port.value, port.kernel}];
+    KernelReads &reads = kernels[{port.value, port.kernel}];
     reads.high = std::max(reads.high, port.readHigh);
     reads.low = std::max(reads.low, port.readLow);
-    members[{port.value, port.kernel}].push_back(node);
+    reads.ports.push_back(node);
     if (port.isKept)
       keep(node, port.value);
     return node;
@@ -163,11 +179,11 @@ private:
     implyHigh(pair.low, node);
   }
 
-  void payReads(std::pair<int, int> kernel, const Reads &reads) {
+  void payReads(const KernelReads &reads) {
     Node high = cut.addNode(), low = cut.addNode();
     payIfHigh(high, reads.high);
     payIfLow(low, reads.low);
-    for (Node port : members[kernel]) {
+    for (Node port : reads.ports) {
       implyHigh(port, high);
       implyHigh(low, port);
     }
@@ -183,12 +199,17 @@ private:
   std::vector<Node> calls, ports, results;
   std::vector<Pair> wanted, kept;
   Kernels kernels;
-  llvm::DenseMap<std::pair<int, int>, std::vector<Node>> members;
 };
 } // namespace
 
-std::optional<Assignment> PlacementProblem::solve(double noisePrice) const {
-  return CutBuilder(*this, noisePrice).solve();
+std::optional<Assignment>
+PlacementProblem::solve(double noisePrice, Known lower, Known higher) const {
+  CutBuilder cut(*this, noisePrice);
+  for (const Assignment *known : lower)
+    cut.fixAll(*known, Storage::High);
+  for (const Assignment *known : higher)
+    cut.fixAll(*known, Storage::Low);
+  return cut.solve();
 }
 
 namespace {
@@ -232,6 +253,37 @@ static std::optional<int64_t> storeCost(const Value &value,
   return cost;
 }
 
+std::optional<int64_t>
+PlacementProblem::costOfValue(int number, llvm::ArrayRef<int> valuePorts,
+                              const Assignment &assignment) const {
+  const Value &value = values[number];
+  Storage result = assignment.results[number];
+  Demand demand, kept;
+  llvm::SmallMapVector<int, std::pair<Demand, Reads>, 4> kernels;
+  for (int i : valuePorts) {
+    const Port &port = ports[i];
+    Storage storage = assignment.ports[i];
+    if (port.followsResult && storage == Storage::Low &&
+        value.producer != Producer::Fused && result == Storage::High)
+      return std::nullopt;
+    demand.add(storage);
+    if (port.isKept)
+      kept.add(storage);
+    auto &[kernelDemand, reads] = kernels[port.kernel];
+    kernelDemand.add(storage);
+    reads.high = std::max(reads.high, port.readHigh);
+    reads.low = std::max(reads.low, port.readLow);
+  }
+  std::optional<int64_t> cost =
+      storeCost(value, demand, result, assignment.calls);
+  if (!cost)
+    return std::nullopt;
+  *cost += kept.cost(value.keepHigh, value.keepLow);
+  for (const auto &[kernel, entry] : kernels)
+    *cost += entry.first.cost(entry.second.high, entry.second.low);
+  return cost;
+}
+
 std::optional<int64_t> PlacementProblem::costOf(const Assignment &assignment,
                                                 double noisePrice) const {
   int64_t cost = 0;
@@ -240,35 +292,23 @@ std::optional<int64_t> PlacementProblem::costOf(const Assignment &assignment,
       return std::nullopt;
     cost += storage == Storage::High ? call.high : call.low;
   }
-  std::vector<Demand> demands(values.size()), kept(values.size());
-  llvm::MapVector<std::pair<int, int>, std::pair<Demand, Reads>> kernels;
-  for (auto [port, storage] : llvm::zip_equal(ports, assignment.ports)) {
+  std::vector<llvm::SmallVector<int, 4>> portsOf(values.size());
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Port &port = ports[i];
+    Storage storage = assignment.ports[i];
     if (port.fixed && *port.fixed != storage)
       return std::nullopt;
     if (port.call >= 0 && assignment.calls[port.call] != storage)
       return std::nullopt;
-    if (port.followsResult && storage == Storage::Low &&
-        values[port.value].producer != Producer::Fused &&
-        assignment.results[port.value] == Storage::High)
-      return std::nullopt;
     if (storage == Storage::Low)
       cost += noiseCost(port, noisePrice);
-    demands[port.value].add(storage);
-    if (port.isKept)
-      kept[port.value].add(storage);
-    auto &[demand, reads] = kernels[{port.value, port.kernel}];
-    demand.add(storage);
-    reads.high = std::max(reads.high, port.readHigh);
-    reads.low = std::max(reads.low, port.readLow);
+    portsOf[port.value].push_back(i);
   }
-  for (const auto &[kernel, entry] : kernels)
-    cost += entry.first.cost(entry.second.high, entry.second.low);
   for (size_t i = 0; i < values.size(); ++i) {
-    std::optional<int64_t> store = storeCost(
-        values[i], demands[i], assignment.results[i], assignment.calls);
-    if (!store)
+    std::optional<int64_t> value = costOfValue(i, portsOf[i], assignment);
+    if (!value)
       return std::nullopt;
-    cost += *store + kept[i].cost(values[i].keepHigh, values[i].keepLow);
+    cost += *value;
   }
   return cost;
 }
@@ -279,4 +319,15 @@ double PlacementProblem::noiseOf(const Assignment &assignment) const {
     if (storage == Storage::Low)
       noise += port.noise;
   return noise;
+}
+
+int64_t PlacementProblem::keptCostOf(const Assignment &assignment) const {
+  std::vector<Demand> kept(values.size());
+  for (auto [port, storage] : llvm::zip_equal(ports, assignment.ports))
+    if (port.isKept)
+      kept[port.value].add(storage);
+  int64_t cost = 0;
+  for (auto [value, demand] : llvm::zip_equal(values, kept))
+    cost += demand.cost(value.keepHigh, value.keepLow);
+  return cost;
 }

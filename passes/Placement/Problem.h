@@ -89,6 +89,11 @@ public:
   /// Multiplies the noise of a port.
   void scaleNoise(int port, double factor) { ports[port].noise *= factor; }
 
+  /// Lets a port, a call or a result have either type.
+  void releasePort(int port) { ports[port].fixed = std::nullopt; }
+  void releaseCall(int call) { calls[call].fixed = std::nullopt; }
+  void releaseResult(int value) { values[value].isPinned = false; }
+
   llvm::ArrayRef<Value> getValues() const { return values; }
   llvm::ArrayRef<Port> getPorts() const { return ports; }
   llvm::ArrayRef<Call> getCalls() const { return calls; }
@@ -96,15 +101,29 @@ public:
   /// The assignment of least cost where a unit of noise costs `noisePrice`
   /// bytes. Among equals, the one with the most High choices. std::nullopt
   /// if what is fixed contradicts itself.
-  std::optional<Assignment> solve(double noisePrice) const;
+  ///
+  /// Solutions nest: what is High at a lower price of noise is High at a higher
+  /// one. Those for lower and for higher prices, where they are known, leave
+  /// less to solve; `higher` may also be of a problem where more is fixed High.
+  using Known = llvm::ArrayRef<const Assignment *>;
+  std::optional<Assignment> solve(double noisePrice, Known lower = {},
+                                  Known higher = {}) const;
 
   /// The cost of any assignment, counted without the cut; std::nullopt if it is
   /// not a legal one.
   std::optional<int64_t> costOf(const Assignment &assignment,
                                 double noisePrice) const;
 
+  /// The part of costOf that is about one value; `valuePorts` are all of its
+  /// ports.
+  std::optional<int64_t> costOfValue(int value, llvm::ArrayRef<int> valuePorts,
+                                     const Assignment &assignment) const;
+
   /// The noise of the ports that an assignment reads as Low.
   double noiseOf(const Assignment &assignment) const;
+
+  /// The part of the cost that is for memory between forward and backward.
+  int64_t keptCostOf(const Assignment &assignment) const;
 
 private:
   std::vector<Value> values;

@@ -13,12 +13,6 @@ using llvm::SmallVector;
 
 using Assignment = PlacementProblem::Assignment;
 
-// The price of noise is found to 1 part in 2^kSteps of its logarithm's range.
-static constexpr int kSteps = 10;
-
-// Beyond this price any noise is refused, see Problem.cpp.
-static constexpr double kHighest = 1e30;
-
 namespace {
 /// A part of a problem that shares nothing with the others, and its solution.
 struct Part {
@@ -136,11 +130,11 @@ public:
       cheap.push_back(part->assignment);
     double closed = noise() - noiseOfOpen(cheap);
     // A port can save more than its own bytes, a launch or what is kept.
-    while (closed + noiseOfOpen(dear) > budget && high < kHighest) {
+    while (closed + noiseOfOpen(dear) > budget && high < PriceRange::kHighest) {
       high *= 64;
       dear = solveOpen(high);
     }
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < PriceRange::kSteps; ++step) {
       closed += close(cheap, dear);
       double middle = std::sqrt(low * high);
       std::vector<Assignment> solved = solveOpen(middle);
@@ -222,15 +216,12 @@ private:
 };
 } // namespace
 
-/// Bytes per unit of noise at which no port is too dear, and at which all are.
-static std::pair<double, double> priceRange(const PlacementProblem &problem) {
-  double low = 1, high = 1;
+PriceRange::PriceRange(const PlacementProblem &problem) {
   for (const PlacementProblem::Port &port : problem.getPorts())
     if (port.noise > 0) {
       low = std::min(low, 1 / port.noise);
       high = std::max(high, 64 * (double(port.readHigh) + 1) / port.noise);
     }
-  return {low, high};
 }
 
 std::optional<Solution> mlir::mp::solveWithin(const PlacementProblem &problem,
@@ -240,6 +231,6 @@ std::optional<Solution> mlir::mp::solveWithin(const PlacementProblem &problem,
     return std::nullopt;
   if (search.noise() <= budget)
     return search.solution(0);
-  auto [low, high] = priceRange(problem);
-  return search.solution(search.raisePrice(low, high, budget));
+  PriceRange prices(problem);
+  return search.solution(search.raisePrice(prices.low, prices.high, budget));
 }

@@ -71,8 +71,7 @@ static std::string textOf(Type type) {
   return text;
 }
 
-/// "4x?x8", or "scalar".
-static std::string shapeOf(RankedTensorType type) {
+std::string mlir::mp::shapeText(RankedTensorType type) {
   if (type.getRank() == 0)
     return "scalar";
   std::string text;
@@ -108,7 +107,7 @@ static CastEntry entryOf(CastOp cast) {
   entry.region = modulePathOf(loc).str();
   entry.from = textOf(cast.getFrom());
   entry.to = textOf(cast.getTo());
-  entry.shape = shapeOf(type);
+  entry.shape = shapeText(type);
   entry.origin = cast.getOrigin();
   entry.role = roleOf(cast);
   entry.isBackward = isBackward(cast);
@@ -226,7 +225,10 @@ namespace {
 /// Sorts casts and rewrites into the parts of a report.
 class ReportBuilder {
 public:
-  explicit ReportBuilder(CastReport &report) : report(report) {}
+  explicit ReportBuilder(CastReport &report) : report(report) {
+    for (auto [i, region] : llvm::enumerate(report.regions))
+      indices[region.path] = i;
+  }
 
   void add(const CastEntry &cast, Tally Change::*side) {
     for (Change *change :
@@ -315,4 +317,12 @@ CastReport mlir::mp::makeReport(ModuleOp before, ModuleOp after) {
   for (PinEntry &pin : collectPins(after))
     builder.add(std::move(pin));
   return report;
+}
+
+void mlir::mp::addPlacement(CastReport &report, PlacementReport placement) {
+  ReportBuilder builder(report);
+  for (StoredEntry &entry : placement.stored)
+    builder.region(entry.region).stored.push_back(std::move(entry));
+  placement.stored.clear();
+  report.placements.push_back(std::move(placement));
 }

@@ -15,6 +15,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/CastReasons.h"
+#include "passes/Report/PlacementReport.h"
 
 #include <array>
 #include <map>
@@ -83,6 +84,7 @@ struct RegionReport {
   std::vector<RewriteEntry> applied;
   std::vector<CastEntry> left;
   std::vector<PinEntry> pins;
+  std::vector<StoredEntry> stored; ///< the largest first
 };
 
 inline constexpr std::array<CastRole, 4> kCastRoles = {
@@ -118,6 +120,9 @@ struct CastReport {
   /// Parameters whose half copies come in, written by the optimizer: no
   /// conversions, and bytes in memory.
   Tally halfWeights;
+  /// Of graphs whose storage types are chosen, one for each function.
+  std::vector<PlacementReport> placements;
+  std::vector<std::string> notes; ///< what could not be found out
 };
 
 /// Every mp.cast of `module`, in order, without reasons.
@@ -133,8 +138,17 @@ std::vector<PinEntry> collectPins(ModuleOp module);
 /// conversions must be mp.cast (mp-normalize).
 CastReport makeReport(ModuleOp before, ModuleOp after);
 
+/// Adds a placement, and its values to their regions.
+void addPlacement(CastReport &report, PlacementReport placement);
+
 /// Size of an element in memory.
 int64_t elementBytes(Type type);
+
+/// "aten.exp.default", or the name of an operation of ours.
+std::string operatorName(Operation *op);
+
+/// "4x?x8", or "scalar".
+std::string shapeText(RankedTensorType type);
 
 /// "12 B", "3.4 KiB", "1.2 MiB".
 std::string formatBytes(int64_t bytes);

@@ -8,6 +8,11 @@
 using namespace mlir;
 using namespace mlir::mp;
 
+std::string mlir::mp::operatorName(Operation *op) {
+  StringRef callee = frameworkCallee(op);
+  return (callee.empty() ? op->getName().getStringRef() : callee).str();
+}
+
 /// What f32 takes more than a half, of the results that `pin` is about.
 static std::optional<int64_t> bytesOf(PinAttr pin, TypeRange results) {
   int64_t bytes = 0;
@@ -56,8 +61,7 @@ std::vector<PinEntry> mlir::mp::collectPins(ModuleOp module) {
   module.walk([&](Operation *op) {
     for (PinAttr pin : pinsOf(op)) {
       PinEntry entry = entryOf(pin, op->getLoc(), op->getResultTypes());
-      StringRef callee = frameworkCallee(op);
-      entry.op = (callee.empty() ? op->getName().getStringRef() : callee).str();
+      entry.op = operatorName(op);
       entry.isBackward = isBackward(op);
       pins.push_back(std::move(entry));
     }

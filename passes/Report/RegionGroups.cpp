@@ -45,6 +45,9 @@ static std::string storyOf(const RegionReport &region,
     ++rules[rewrite.rule];
   for (const PinEntry &pin : region.pins)
     ++rules["pin " + pin.rule + pin.where];
+  for (const StoredEntry &entry : region.stored)
+    ++rules["stored " + entry.op + entry.types +
+            stringifyStoredReason(entry.reason).str() + entry.rule];
   for (const auto &[rule, count] : rules) {
     key += rule;
     number(count);
@@ -141,6 +144,33 @@ std::vector<PinGroup> mlir::mp::groupPins(const RegionGroup &group) {
       same.bytes += pin.bytes.value_or(0);
     }
   return pins;
+}
+
+std::vector<StoredGroup> mlir::mp::groupStored(const RegionGroup &group) {
+  static constexpr size_t kLargest = 6;
+  std::vector<StoredGroup> groups;
+  std::map<std::string, size_t> indices;
+  for (const RegionReport *region : group.regions)
+    for (const StoredEntry &entry : region->stored) {
+      std::string key =
+          entry.op + "\n" + entry.shape + "\n" + entry.types + entry.why;
+      auto [it, isNew] = indices.try_emplace(key, groups.size());
+      StoredGroup &same = isNew ? groups.emplace_back() : groups[it->second];
+      if (isNew) {
+        same = {entry, 1};
+        continue;
+      }
+      ++same.count;
+      same.total.bytes += entry.bytes;
+      same.total.saves += entry.saves;
+      same.total.noise += entry.noise;
+    }
+  llvm::sort(groups, [](const StoredGroup &a, const StoredGroup &b) {
+    return std::tie(b.total.bytes, a.total.node, a.total.op) <
+           std::tie(a.total.bytes, b.total.node, b.total.op);
+  });
+  groups.resize(std::min(groups.size(), kLargest));
+  return groups;
 }
 
 std::string mlir::mp::shapesText(const LeftGroup &group) {

@@ -41,14 +41,23 @@ struct PinGroup {
   int64_t bytes = 0; ///< of those with a static shape
 };
 
+/// Stored values alike: as the first, with the bytes and the noise of all.
+struct StoredGroup {
+  StoredEntry total;
+  int64_t count = 0;
+};
+
 /// The one shape of a group, or how many it has.
 std::string shapesText(const LeftGroup &group);
 
-/// Groups regions that have a conversion, a rewrite or a pin, in graph order.
+/// Groups regions that have a conversion, a rewrite, a pin or a stored value,
+/// in graph order.
 std::vector<RegionGroup> groupRegions(const CastReport &report);
 std::vector<RuleGroup> groupRules(const RegionGroup &group);
 std::vector<LeftGroup> groupLeft(const RegionGroup &group);
 std::vector<PinGroup> groupPins(const RegionGroup &group);
+/// The largest first, and no more than a reader wants to see.
+std::vector<StoredGroup> groupStored(const RegionGroup &group);
 
 } // namespace mlir::mp
 

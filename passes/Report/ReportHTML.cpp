@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Report/RegionGroups.h"
+#include "passes/Report/PlacementPrinters.h"
 #include "passes/Report/ReportPrinters.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -44,6 +44,14 @@ summary { cursor: pointer; } summary code { font-weight: 600; }
 summary span { color: var(--dim); margin-left: .5rem; }
 .bar { height: .5rem; border-radius: .25rem; background: var(--old); margin: .2rem 0; min-width: 2px; }
 .bar.new { background: var(--new); }
+figure { margin: 1rem 0; } figcaption { color: var(--dim); }
+svg { width: 100%; max-width: 46rem; height: auto; font: 13px system-ui, sans-serif; }
+svg text { fill: var(--ink); } svg .dim { fill: var(--dim); }
+svg .grid { stroke: var(--line); } svg .chosen { stroke: var(--dim); stroke-dasharray: 4 3; }
+svg .line { fill: none; stroke-width: 2; } svg .moved { stroke: var(--old); }
+svg .saved { stroke: var(--new); } svg .dot.moved { fill: var(--old); }
+svg .dot.saved { fill: var(--page); stroke-width: 2; }
+tr.chosen th, tr.chosen td { font-weight: 650; }
 )css";
 
 namespace {
@@ -248,12 +256,14 @@ void Page::group(const RegionGroup &group) {
   rules(group);
   left(group);
   pins(group);
+  printStoredHTML(group, os);
   os << "</details>\n";
 }
 
 void Page::notes(const CastReport &report) {
   if (!report.implicit.casts && !report.halfWeights.casts &&
-      report.unknownOps.empty() && report.policyNotes.empty())
+      report.unknownOps.empty() && report.policyNotes.empty() &&
+      report.notes.empty())
     return;
   os << "<h2>Notes</h2>\n";
   if (report.halfWeights.casts)
@@ -266,6 +276,8 @@ void Page::notes(const CastReport &report) {
        << ") inside operators of this graph, where no pass sees them; save "
           "<code>ep.run_decompositions({})</code> to have them as "
           "operations.</p>\n";
+  for (const std::string &note : report.notes)
+    os << "<p>" << escaped(note) << ".</p>\n";
   for (const std::string &note : report.policyNotes)
     os << "<p>Policy " << escaped(note) << ".</p>\n";
   if (report.unknownOps.empty())
@@ -284,6 +296,8 @@ void Page::write(const CastReport &report) {
     cards(report);
     breakdown(report);
   }
+  for (const PlacementReport &placement : report.placements)
+    printPlacementHTML(placement, os);
   std::vector<RegionGroup> groups = groupRegions(report);
   if (!groups.empty())
     os << "<h2>Regions</h2>\n";

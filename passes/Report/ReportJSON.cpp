@@ -1,6 +1,6 @@
 //===- ReportJSON.cpp - a cast report for programs ------------------------===//
 
-#include "passes/Report/ReportPrinters.h"
+#include "passes/Report/PlacementPrinters.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -117,6 +117,11 @@ void Writer::region(const RegionReport &region) {
       for (const PinEntry &entry : region.pins)
         pin(entry);
     });
+    if (!region.stored.empty())
+      json.attributeArray("stored", [&] {
+        for (const StoredEntry &entry : region.stored)
+          writeStored(json, entry);
+      });
   });
 }
 
@@ -151,6 +156,16 @@ void Writer::write(const CastReport &report) {
     counts("unknown_operators", report.unknownOps);
     tally("implicit", report.implicit);
     tally("half_weights", report.halfWeights);
+    if (!report.notes.empty())
+      json.attributeArray("notes", [&] {
+        for (const std::string &note : report.notes)
+          json.value(json::fixUTF8(note));
+      });
+    if (!report.placements.empty())
+      json.attributeArray("placements", [&] {
+        for (const PlacementReport &placement : report.placements)
+          writePlacement(json, placement);
+      });
     json.attributeArray("regions", [&] {
       for (const RegionReport &entry : report.regions)
         region(entry);

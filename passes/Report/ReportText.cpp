@@ -1,6 +1,6 @@
 //===- ReportText.cpp - a cast report for a terminal ----------------------===//
 
-#include "passes/Report/RegionGroups.h"
+#include "passes/Report/PlacementPrinters.h"
 #include "passes/Report/ReportPrinters.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -9,9 +9,8 @@ using namespace mlir::mp;
 
 static constexpr size_t kColumns = 100;
 
-/// Prints `text` broken at spaces, each further line indented by `indent`.
-static void printWrapped(llvm::raw_ostream &os, StringRef text, size_t column,
-                         size_t indent) {
+void mlir::mp::printWrapped(llvm::raw_ostream &os, StringRef text,
+                            size_t column, size_t indent) {
   SmallVector<StringRef> words;
   text.split(words, ' ', -1, /*KeepEmpty=*/false);
   bool atStart = true;
@@ -121,6 +120,7 @@ static void printGroup(const RegionGroup &group, llvm::raw_ostream &os) {
     printWrapped(os, tail, head.size(), 11);
   }
   printPins(group, os);
+  printStoredText(group, os);
 }
 
 static void printNotes(const CastReport &report, llvm::raw_ostream &os) {
@@ -138,6 +138,10 @@ static void printNotes(const CastReport &report, llvm::raw_ostream &os) {
                      "them; save ep.run_decompositions({}) to have them as "
                      "operations",
                  0, 6);
+  }
+  for (const std::string &note : report.notes) {
+    os << '\n';
+    printWrapped(os, "note: " + note, 0, 6);
   }
   for (const std::string &note : report.policyNotes) {
     os << '\n';
@@ -171,6 +175,8 @@ void mlir::mp::printText(const CastReport &report, llvm::raw_ostream &os) {
     os << "  no conversions\n";
   else
     printTotals(report, os);
+  for (const PlacementReport &placement : report.placements)
+    printPlacementText(placement, os);
   for (const RegionGroup &group : groupRegions(report))
     printGroup(group, os);
   printNotes(report, os);

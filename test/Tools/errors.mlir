@@ -7,6 +7,11 @@
 // OPTION: mpopt: error: 'mpopt explain' has no option '--fromat'; did you mean '--format'?
 // RUN: not mpopt explain --format=jsn %s 2>&1 | FileCheck %s --check-prefix=VALUE
 // VALUE: mpopt: error: option '--format' takes text, json, html, not 'jsn'; did you mean 'json'?
+// RUN: not mpopt explain --epsilon=0.1 %s 2>&1 | FileCheck %s --check-prefix=EPSILON
+// EPSILON: mpopt: error: --epsilon needs --numerics=relaxed
+// RUN: not mpopt explain --numerics=relaxed --epsilon=much %s 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not mpopt explain --numerics=relaxed --epsilon=-1 %s 2>&1 | FileCheck %s --check-prefix=NUMBER
+// NUMBER: mpopt: error: --epsilon takes a number from 0 on, not '{{much|-1}}'
 // RUN: not mpopt explain %s %s 2>&1 | FileCheck %s --check-prefix=COUNT
 // COUNT: mpopt: error: 'mpopt explain' needs INPUT, got 2 inputs
 // RUN: not mpopt --mp-eliminate-cast %s 2>&1 | FileCheck %s --check-prefix=PASS

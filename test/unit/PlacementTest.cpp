@@ -1,11 +1,14 @@
 //===- PlacementTest.cpp - the cut against all assignments ----------------===//
 
+#include "passes/Placement/Frontier.h"
 #include "passes/Placement/MinCut.h"
 #include "passes/Placement/Problem.h"
 #include "passes/Placement/Solver.h"
 #include "gtest/gtest.h"
 
+#include <limits>
 #include <random>
+#include <set>
 
 using namespace mlir::mp;
 
@@ -247,5 +250,124 @@ TEST(Placement, KeepsTheBudgetWhereAReadSavesMoreThanItsBytes) {
   problem.addPort(port);
   EXPECT_EQ(solveWithin(problem, 1)->noise, 1);
   EXPECT_EQ(solveWithin(problem, 0.5)->noise, 0);
+}
+
+void expectEqual(const Assignment &a, const Assignment &b, unsigned seed) {
+  EXPECT_EQ(a.cost, b.cost) << "seed " << seed;
+  EXPECT_EQ(a.calls, b.calls) << "seed " << seed;
+  EXPECT_EQ(a.ports, b.ports) << "seed " << seed;
+  EXPECT_EQ(a.results, b.results) << "seed " << seed;
+}
+
+TEST(MinCut, RefusesAContradiction) {
+  MinCut cut;
+  MinCut::Node a = cut.addNode(), b = cut.addNode();
+  cut.addEdge(MinCut::kSource, a, MinCut::kInfinite);
+  cut.addEdge(a, b, MinCut::kInfinite);
+  cut.addEdge(b, MinCut::kSink, MinCut::kInfinite);
+  EXPECT_GE(cut.solve(), MinCut::kInfinite);
+}
+
+TEST(Placement, SolutionsNestInThePrice) {
+  int different = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    RandomProblem random(seed);
+    auto lower = random.problem.solve(1), higher = random.problem.solve(60);
+    if (!lower)
+      continue;
+    for (double price : {2.0, 9.0, 30.0}) {
+      auto alone = random.problem.solve(price);
+      auto between = random.problem.solve(price, {&*lower}, {&*higher});
+      ASSERT_TRUE(alone && between) << "seed " << seed;
+      expectEqual(*alone, *between, seed);
+    }
+    different += lower->ports != higher->ports;
+  }
+  EXPECT_GT(different, 100);
+}
+
+TEST(Frontier, FallsInBytesAndGrowsInNoise) {
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  int bent = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    RandomProblem random(seed);
+    Frontier frontier(random.problem);
+    const Solution *last = frontier.within(0);
+    if (!last)
+      continue;
+    expectEqual(last->assignment, solveWithin(random.problem, 0)->assignment,
+                seed);
+    double most = solveWithin(random.problem, kUnlimited)->noise;
+    std::set<double> noises{last->noise};
+    for (double share : {0.1, 0.3, 0.6, 1.0}) {
+      const Solution *next = frontier.within(share * most);
+      EXPECT_LE(next->bytes, last->bytes) << "seed " << seed;
+      EXPECT_GE(next->noise, last->noise) << "seed " << seed;
+      noises.insert(next->noise);
+      last = next;
+    }
+    expectEqual(frontier.within(kUnlimited)->assignment,
+                solveWithin(random.problem, kUnlimited)->assignment, seed);
+    bent += noises.size() > 2;
+  }
+  EXPECT_GT(bent, 50);
+}
+
+TEST(Frontier, DoesNotDependOnTheOrderOfBudgets) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    RandomProblem random(seed);
+    Frontier frontier(random.problem);
+    if (!frontier.within(1e9))
+      continue;
+    for (double budget : {3.0, 0.0, 7.0, 1.0, 5.0, 2.0})
+      expectEqual(frontier.within(budget)->assignment,
+                  solveWithin(random.problem, budget)->assignment, seed);
+  }
+}
+
+TEST(Frontier, TakesHintsFromANarrowerProblem) {
+  int freed = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    RandomProblem random(seed);
+    Frontier narrower(random.problem);
+    const Solution *chosen = narrower.within(2);
+    if (!chosen)
+      continue;
+    PlacementProblem wider = random.problem;
+    for (auto [i, port] : llvm::enumerate(random.problem.getPorts()))
+      if (port.fixed == Storage::High && i % 2)
+        wider.releasePort(i);
+    Frontier hinted(wider, &narrower), alone(wider);
+    for (double price : {chosen->noisePrice, 0.0, 3.0, 40.0})
+      expectEqual(hinted.at(price)->assignment, alone.at(price)->assignment,
+                  seed);
+    double least = alone.at(1e6)->noise;
+    EXPECT_LE(hinted.withinNear(2, chosen->noisePrice)->noise,
+              std::max(2.0, least))
+        << "seed " << seed;
+    freed += hinted.at(0)->bytes < narrower.at(0)->bytes;
+  }
+  EXPECT_GT(freed, 100);
+}
+
+TEST(Placement, TellsWhatIsKept) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    RandomProblem random(seed);
+    auto solution = random.problem.solve(0);
+    if (!solution)
+      continue;
+    int64_t kept = 0;
+    for (size_t i = 0; i < random.problem.getValues().size(); ++i) {
+      const PlacementProblem::Value &value = random.problem.getValues()[i];
+      std::set<Storage> types;
+      for (auto [port, storage] :
+           llvm::zip(random.problem.getPorts(), solution->ports))
+        if (port.value == int(i) && port.isKept)
+          types.insert(storage);
+      kept += types.count(Storage::High) * value.keepHigh +
+              types.count(Storage::Low) * value.keepLow;
+    }
+    EXPECT_EQ(random.problem.keptCostOf(*solution), kept) << "seed " << seed;
+  }
 }
 } // namespace

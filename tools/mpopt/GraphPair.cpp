@@ -7,6 +7,9 @@
 #include "mlir/IR/Builders.h"
 #include "passes/Pipelines.h"
 #include "passes/Policy/FunctionPolicy.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -20,52 +23,88 @@ static void setTarget(ModuleOp module, StringRef target) {
   });
 }
 
-Expected<std::string> mlir::mp::contractNow(const Arguments &arguments) {
-  if (arguments.options.contains("--numerics") ||
-      !arguments.options.contains("--policy"))
-    return arguments.get("--numerics", "precise").str();
+/// The policy of --policy, if there is one.
+static Expected<std::optional<Policy>> policyIn(const Arguments &arguments) {
+  if (!arguments.options.contains("--policy"))
+    return std::optional<Policy>();
   Expected<Policy> policy = loadPolicy(arguments.get("--policy", ""));
   if (!policy)
     return policy.takeError();
-  return policy->level.value_or("precise");
+  return std::optional(std::move(*policy));
 }
 
-/// The contract of a bundle's passes, or of those that ran now.
-static Expected<std::string> contractFor(StringRef input,
-                                         const Arguments &arguments) {
-  if (!isBundle(input))
-    return contractNow(arguments);
-  for (StringRef option : {"--numerics", "--policy"})
+/// --epsilon, else that of the policy, else the default.
+static Expected<double> epsilonIn(const Arguments &arguments,
+                                  const std::optional<Policy> &policy) {
+  double epsilon = AssignPrecisionOptions().epsilon;
+  if (policy && policy->epsilon)
+    epsilon = *policy->epsilon;
+  StringRef text = arguments.get("--epsilon", "");
+  if (!text.empty() &&
+      (text.getAsDouble(epsilon) || !std::isfinite(epsilon) || epsilon < 0))
+    return llvm::createStringError("--epsilon takes a number from 0 on, not '" +
+                                   text + "'");
+  return epsilon;
+}
+
+Expected<std::string> mlir::mp::pipelineNow(const Arguments &arguments) {
+  Expected<std::optional<Policy>> policy = policyIn(arguments);
+  if (!policy)
+    return policy.takeError();
+  std::string level =
+      *policy ? (*policy)->level.value_or("precise") : std::string("precise");
+  StringRef numerics = arguments.get("--numerics", level);
+  if (numerics != "relaxed") {
+    if (arguments.options.contains("--epsilon"))
+      return llvm::createStringError("--epsilon needs --numerics=relaxed");
+    return ("mp-default{numerics=" + numerics + "}").str();
+  }
+  Expected<double> epsilon = epsilonIn(arguments, *policy);
+  if (!epsilon)
+    return epsilon.takeError();
+  return llvm::formatv("mp-default{{numerics=precise},"
+                       "mp-partitioned{{numerics=relaxed epsilon={0}}",
+                       *epsilon)
+      .str();
+}
+
+/// The pipeline of a bundle, or the one to run now; none of a bundle that does
+/// not name it.
+static Expected<std::optional<std::string>>
+pipelineFor(StringRef input, const Arguments &arguments) {
+  if (!isBundle(input)) {
+    Expected<std::string> pipeline = pipelineNow(arguments);
+    if (!pipeline)
+      return pipeline.takeError();
+    return std::optional(std::move(*pipeline));
+  }
+  for (StringRef option : {"--numerics", "--epsilon", "--policy"})
     if (arguments.options.contains(option))
       return llvm::createStringError(
           option +
           ": the passes of a bundle have run; leave it out, or name "
           "its file '" +
           kBundleBefore + ".mlir'");
-  Expected<std::optional<std::string>> pipeline = bundlePipeline(input);
-  if (!pipeline)
-    return pipeline.takeError();
-  if (!*pipeline)
-    return std::string();
+  return bundlePipeline(input);
+}
+
+/// The contract that a pipeline keeps.
+static Expected<std::string> contractFor(StringRef input, StringRef pipeline) {
   std::string message;
-  FailureOr<std::string> contract = contractOf(**pipeline, message);
+  FailureOr<std::string> contract = contractOf(pipeline, message);
   if (failed(contract))
-    return llvm::createStringError(input + ": pipeline '" + **pipeline +
+    return llvm::createStringError(input + ": pipeline '" + pipeline +
                                    "': " + message);
   return *contract;
 }
 
 Error mlir::mp::setPolicies(ModuleOp module, const Arguments &arguments) {
-  std::optional<Policy> given;
-  if (arguments.options.contains("--policy")) {
-    Expected<Policy> policy = loadPolicy(arguments.get("--policy", ""));
-    if (!policy)
-      return policy.takeError();
-    given = std::move(*policy);
-  }
+  Expected<std::optional<Policy>> given = policyIn(arguments);
+  if (!given)
+    return given.takeError();
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (given)
-      setPolicy(func, *given);
+    if (*given)
+      setPolicy(func, **given);
     Expected<std::optional<Policy>> policy = policyOf(func);
     if (!policy)
       return policy.takeError();
@@ -76,6 +115,7 @@ Error mlir::mp::setPolicies(ModuleOp module, const Arguments &arguments) {
 }
 
 static Expected<GraphPair> loadGraphs(Session &session, StringRef input,
+                                      StringRef pipeline,
                                       const Arguments &arguments) {
   StringRef model = arguments.get("--model", "");
   GraphPair pair;
@@ -98,10 +138,6 @@ static Expected<GraphPair> loadGraphs(Session &session, StringRef input,
     pair.after = std::move(*after);
   } else {
     pair.after = OwningOpRef<ModuleOp>(pair.before->clone());
-    Expected<std::string> contract = contractNow(arguments);
-    if (!contract)
-      return contract.takeError();
-    std::string pipeline = "mp-default{numerics=" + *contract + "}";
     if (Error error = session.run(*pair.after, pipeline))
       return error;
   }
@@ -114,11 +150,21 @@ static Expected<GraphPair> loadGraphs(Session &session, StringRef input,
 
 Expected<GraphPair> mlir::mp::loadPair(Session &session, StringRef input,
                                        const Arguments &arguments) {
-  Expected<std::string> contract = contractFor(input, arguments);
-  if (!contract)
-    return contract.takeError();
-  Expected<GraphPair> pair = loadGraphs(session, input, arguments);
-  if (pair)
-    pair->numerics = std::move(*contract);
+  Expected<std::optional<std::string>> pipeline = pipelineFor(input, arguments);
+  if (!pipeline)
+    return pipeline.takeError();
+  std::string contract;
+  if (*pipeline) {
+    Expected<std::string> known = contractFor(input, **pipeline);
+    if (!known)
+      return known.takeError();
+    contract = std::move(*known);
+  }
+  Expected<GraphPair> pair =
+      loadGraphs(session, input, pipeline->value_or(""), arguments);
+  if (pair) {
+    pair->numerics = std::move(contract);
+    pair->pipeline = std::move(*pipeline);
+  }
   return pair;
 }

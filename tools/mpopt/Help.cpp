@@ -11,9 +11,14 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
   static const OptionSpec model{
       "--model", "NAME", "program of a .pt2 file that holds several", {}};
   static const OptionSpec numerics{"--numerics",
-                                   "strict|precise",
+                                   "strict|precise|relaxed",
                                    "contract of the passes (default precise)",
-                                   {"strict", "precise"}};
+                                   {"strict", "precise", "relaxed"}};
+  static const OptionSpec epsilon{
+      "--epsilon",
+      "E",
+      "relaxed: growth of the estimated error (default 0.05)",
+      {}};
   static const OptionSpec policy{
       "--policy", "FILE", "the user's policy (a TOML file)", {}};
   static const OptionSpec target{
@@ -32,6 +37,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           {"text", "json", "html"}},
          {"-o", "FILE", "where to print it (default stdout)", {}},
          numerics,
+         epsilon,
          policy,
          target,
          model}},
@@ -60,6 +66,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           "check: growth that does not count, such as 0.02",
           {}},
          numerics,
+         epsilon,
          policy,
          target,
          model}},
@@ -85,6 +92,7 @@ llvm::ArrayRef<Command> mlir::mp::commands() {
           "what to print (default text)",
           {"text", "json"}},
          numerics,
+         epsilon,
          policy,
          target,
          model}},

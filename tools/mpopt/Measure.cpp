@@ -95,10 +95,7 @@ static Expected<std::string> pipelineOf(const Arguments &arguments) {
     if (*own)
       return **own;
   }
-  Expected<std::string> contract = contractNow(arguments);
-  if (!contract)
-    return contract.takeError();
-  return "mp-default{numerics=" + *contract + "}";
+  return pipelineNow(arguments);
 }
 
 /// The line of the model for each node that is there now.

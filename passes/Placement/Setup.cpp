@@ -1,0 +1,71 @@
+//===- Setup.cpp - what mp-assign-precision decides about -----------------===//
+
+#include "passes/Placement/Setup.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::mp;
+
+static bool isCUDA(func::FuncOp func) {
+  auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
+  return target && target.getValue() == "cuda";
+}
+
+/// The cost model of that name or file, or what the function or its target
+/// says.
+static llvm::Expected<CostModel> costModelFor(func::FuncOp func,
+                                              StringRef name) {
+  auto given = func->getAttrOfType<StringAttr>(MPDialect::kCostModelAttrName);
+  if (name.empty() && given)
+    name = given.getValue();
+  if (!name.empty())
+    return loadCostModel(name);
+  return loadCostModel(isCUDA(func) ? "sm_80" : hostCostModel());
+}
+
+static PlacementOptions placementOptions(func::FuncOp func,
+                                         const CostModel &costs,
+                                         const AssignPrecisionOptions &pass) {
+  PlacementOptions options;
+  if (pass.numerics == Numerics::Relaxed)
+    options.freedom = pass.freedom;
+  options.hasWideResults = isCUDA(func);
+  options.minElements = pass.minElements;
+  options.costs = &costs;
+  options.launchBytes = costs.launch * costs.bandwidth;
+  if (pass.precision == Half::BF16)
+    options.openHalf = BFloat16Type::get(func.getContext());
+  else if (pass.precision == Half::F16)
+    options.openHalf = Float16Type::get(func.getContext());
+  return options;
+}
+
+PlacementSetup::PlacementSetup(func::FuncOp func, CostModel model,
+                               const AssignPrecisionOptions &options)
+    : costs(std::move(model)), fusion(func, isCUDA(func)),
+      placement(func, fusion, placementOptions(func, costs, options)) {}
+
+llvm::Expected<std::unique_ptr<PlacementSetup>>
+PlacementSetup::create(func::FuncOp func,
+                       const AssignPrecisionOptions &options) {
+  llvm::Expected<CostModel> costs = costModelFor(func, options.costModel);
+  if (!costs)
+    return costs.takeError();
+  return std::unique_ptr<PlacementSetup>(
+      new PlacementSetup(func, std::move(*costs), options));
+}
+
+double PlacementSetup::budgetFor(double epsilon) const {
+  // Errors grow by 1 + epsilon, so variances by its square.
+  return ((1 + epsilon) * (1 + epsilon) - 1) * placement.getNoise().total();
+}
+
+double PlacementSetup::errorFactor(double noise) const {
+  double total = placement.getNoise().total();
+  if (noise <= 0)
+    return 1;
+  return total > 0 ? std::sqrt(1 + noise / total)
+                   : std::numeric_limits<double>::infinity();
+}
