@@ -38,7 +38,7 @@ struct PlacementFuzz : Fuzz {
                                                     costModel));
     llvm::raw_fd_ostream(file, /*shouldClose=*/true) << kCostModel;
   }
-  void TearDown() override { llvm::sys::fs::remove(costModel); }
+  void TearDown() override { EXPECT_FALSE(llvm::sys::fs::remove(costModel)); }
 
   OwningOpRef<ModuleOp> makeGraph(uint64_t seed) {
     return makeRandomGraph(&context, seed, /*isTraced=*/true,

@@ -234,6 +234,24 @@ TEST(Placement, KeepsTheBudget) {
   EXPECT_GT(bounded, 20);
 }
 
+// Of a large value that is kept, a reader may read a few elements only.
+TEST(Placement, KeepsTheBudgetWhereAReadSavesMoreThanItsBytes) {
+  PlacementProblem problem;
+  PlacementProblem::Value value;
+  value.storeHigh = value.keepHigh = 4'000'000;
+  value.storeLow = value.keepLow = 2'000'000;
+  PlacementProblem::Port port;
+  port.value = problem.addValue(value);
+  port.kernel = 0;
+  port.readHigh = 4;
+  port.readLow = 2;
+  port.noise = 1;
+  port.isKept = true;
+  problem.addPort(port);
+  EXPECT_EQ(solveWithin(problem, 1)->noise, 1);
+  EXPECT_EQ(solveWithin(problem, 0.5)->noise, 0);
+}
+
 void expectEqual(const Assignment &a, const Assignment &b, unsigned seed) {
   EXPECT_EQ(a.cost, b.cost) << "seed " << seed;
   EXPECT_EQ(a.calls, b.calls) << "seed " << seed;
