@@ -52,7 +52,10 @@ static bool growsUnderHoist(Operation *moved, ArrayRef<unsigned> operands) {
   int64_t elements = 0;
   for (unsigned operand : operands) {
     auto before = staticNumElements(moved->getOperand(operand).getType());
-    if (!before || !after || (elements += *before) > *after)
+    if (!before || !after)
+      return true;
+    elements += *before;
+    if (elements > *after)
       return true;
   }
   return false;

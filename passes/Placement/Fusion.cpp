@@ -100,7 +100,7 @@ int64_t mlir::mp::estimatedBytes(Type type) {
   Type element = tensor.getElementType();
   int64_t bits = 8;
   if (auto complex = dyn_cast<ComplexType>(element))
-    bits = 2 * complex.getElementType().getIntOrFloatBitWidth();
+    bits = 2 * int64_t(complex.getElementType().getIntOrFloatBitWidth());
   else if (element.isIntOrFloat())
     bits = std::max<int64_t>(8, element.getIntOrFloatBitWidth());
   return estimatedElements(type) * bits / 8;

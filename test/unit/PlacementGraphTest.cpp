@@ -51,7 +51,7 @@ private:
            bool isBackward) {
     std::vector<std::string> attributes;
     if (isBackward)
-      attributes.push_back("mp.backward");
+      attributes.emplace_back("mp.backward");
     if (op.find("mp.aten") == 0 && pick(0, 9) == 0)
       attributes.push_back("mp.pin = [#mp.pin<fp32 " +
                            std::string(pick(0, 1) ? "result" : "operands") +

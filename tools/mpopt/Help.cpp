@@ -7,104 +7,138 @@
 
 using namespace mlir::mp;
 
-llvm::ArrayRef<Command> mlir::mp::commands() {
-  static const OptionSpec model{
+namespace {
+/// Options that several commands take.
+struct Shared {
+  OptionSpec model{
       "--model", "NAME", "program of a .pt2 file that holds several", {}};
-  static const OptionSpec numerics{"--numerics",
-                                   "strict|precise|relaxed",
-                                   "contract of the passes (default precise)",
-                                   {"strict", "precise", "relaxed"}};
-  static const OptionSpec epsilon{
-      "--epsilon",
-      "E",
-      "relaxed: growth of the estimated error (default 0.05)",
-      {}};
-  static const OptionSpec policy{
-      "--policy", "FILE", "the user's policy (a TOML file)", {}};
-  static const OptionSpec target{
-      "--target",
-      "cpu|cuda",
-      "where the graph will run (default: as traced)",
-      {"cpu", "cuda"}};
-  static const std::vector<Command> list = {
-      {{"explain",
-        "Report the conversions of a graph before and after the passes, by\n"
-        "region, with the reason of each change and of each that is left.",
-        {"INPUT"},
-        {{"--format",
-          "text|json|html",
-          "what to print (default text)",
-          {"text", "json", "html"}},
-         {"-o", "FILE", "where to print it (default stdout)", {}},
-         numerics,
-         epsilon,
-         policy,
-         target,
-         model}},
-       runExplain},
-      {{"diff",
-        "Compare conversions, result types and bytes of two graphs by region.",
-        {"A", "B"},
-        {model}},
-       runDiff},
-      {{"check",
-        "Prove that the rewrites recorded in AFTER keep their contracts, "
-        "given\n"
-        "the graph BEFORE them.",
-        {"BEFORE", "AFTER"},
-        {model}},
-       runCheck},
-      {{"budget",
-        "'write' keeps figures of graphs in FILE: conversions, their bytes, "
-        "bytes\n"
-        "saved for backward and pins, by region. 'check' fails with the lines "
-        "that\n"
-        "got worse. A GRAPH is any input, NAME=INPUT, or a folder of bundles.",
-        {"write|check", "FILE", "GRAPH..."},
-        {{"--tolerance",
-          "SHARE",
-          "check: growth that does not count, such as 0.02",
-          {}},
-         numerics,
-         epsilon,
-         policy,
-         target,
-         model}},
-       runBudget},
-      {{"measure",
-        "Run the passes and tell how far they move the results, computed with\n"
-        "the reference interpreter on inputs that are made from a seed or "
-        "given\n"
-        "in the graph (mp.value).",
-        {"GRAPH"},
-        {{"--limit", "N", "apply the first N rewrites only", {}},
-         {"--pipeline",
-          "PASSES",
-          "what to run (default: mp-default, or\n"
-          "                               that of the "
-          "bundle)",
-          {}},
-         {"--seed", "N", "of the first inputs (default 0)", {}},
-         {"--trials", "N", "inputs, of seeds in a row (default 3)", {}},
-         {"--dynamic-size", "N", "what a dynamic size is (default 3)", {}},
-         {"--format",
-          "text|json",
-          "what to print (default text)",
-          {"text", "json"}},
-         numerics,
-         epsilon,
-         policy,
-         target,
-         model}},
-       runMeasure},
-      {{"policy",
-        "init INPUT: write a commented policy with the modules, groups and "
-        "unknown\noperators of a graph. check POLICY [INPUT]: read a policy; "
-        "with a graph, show\nwhat each rule matches and decides (1 if one "
-        "matches nothing).",
-        {"init|check", "INPUT|POLICY", "[INPUT]"},
-        {{"-o", "FILE", "where init writes (default stdout)", {}}, model}},
-       runPolicy}};
+  OptionSpec numerics{"--numerics",
+                      "strict|precise|relaxed",
+                      "contract of the passes (default precise)",
+                      {"strict", "precise", "relaxed"}};
+  OptionSpec epsilon{"--epsilon",
+                     "E",
+                     "relaxed: growth of the estimated error (default 0.05)",
+                     {}};
+  OptionSpec policy{"--policy", "FILE", "the user's policy (a TOML file)", {}};
+  OptionSpec target{"--target",
+                    "cpu|cuda",
+                    "where the graph will run (default: as traced)",
+                    {"cpu", "cuda"}};
+};
+} // namespace
+
+static Command explainCommand() {
+  const Shared shared;
+  return {{"explain",
+           "Report the conversions of a graph before and after the passes, by\n"
+           "region, with the reason of each change and of each that is left.",
+           {"INPUT"},
+           {{"--format",
+             "text|json|html",
+             "what to print (default text)",
+             {"text", "json", "html"}},
+            {"-o", "FILE", "where to print it (default stdout)", {}},
+            shared.numerics,
+            shared.epsilon,
+            shared.policy,
+            shared.target,
+            shared.model}},
+          runExplain};
+}
+
+static Command diffCommand() {
+  const Shared shared;
+  return {
+      {"diff",
+       "Compare conversions, result types and bytes of two graphs by region.",
+       {"A", "B"},
+       {shared.model}},
+      runDiff};
+}
+
+static Command checkCommand() {
+  const Shared shared;
+  return {{"check",
+           "Prove that the rewrites recorded in AFTER keep their contracts, "
+           "given\n"
+           "the graph BEFORE them.",
+           {"BEFORE", "AFTER"},
+           {shared.model}},
+          runCheck};
+}
+
+static Command budgetCommand() {
+  const Shared shared;
+  return {
+      {"budget",
+       "'write' keeps figures of graphs in FILE: conversions, their bytes, "
+       "bytes\n"
+       "saved for backward and pins, by region. 'check' fails with the lines "
+       "that\n"
+       "got worse. A GRAPH is any input, NAME=INPUT, or a folder of bundles.",
+       {"write|check", "FILE", "GRAPH..."},
+       {{"--tolerance",
+         "SHARE",
+         "check: growth that does not count, such as 0.02",
+         {}},
+        shared.numerics,
+        shared.epsilon,
+        shared.policy,
+        shared.target,
+        shared.model}},
+      runBudget};
+}
+
+static Command measureCommand() {
+  const Shared shared;
+  return {
+      {"measure",
+       "Run the passes and tell how far they move the results, computed with\n"
+       "the reference interpreter on inputs that are made from a seed or "
+       "given\n"
+       "in the graph (mp.value).",
+       {"GRAPH"},
+       {{"--limit", "N", "apply the first N rewrites only", {}},
+        {"--pipeline",
+         "PASSES",
+         "what to run (default: mp-default, or\n"
+         "                               that of the "
+         "bundle)",
+         {}},
+        {"--seed", "N", "of the first inputs (default 0)", {}},
+        {"--trials", "N", "inputs, of seeds in a row (default 3)", {}},
+        {"--dynamic-size", "N", "what a dynamic size is (default 3)", {}},
+        {"--format",
+         "text|json",
+         "what to print (default text)",
+         {"text", "json"}},
+        shared.numerics,
+        shared.epsilon,
+        shared.policy,
+        shared.target,
+        shared.model}},
+      runMeasure};
+}
+
+static Command policyCommand() {
+  const Shared shared;
+  return {
+      {"policy",
+       "init INPUT: write a commented policy with the modules, groups and "
+       "unknown\noperators of a graph. check POLICY [INPUT]: read a policy; "
+       "with a graph, show\nwhat each rule matches and decides (1 if one "
+       "matches nothing).",
+       {"init|check", "INPUT|POLICY", "[INPUT]"},
+       {{"-o", "FILE", "where init writes (default stdout)", {}},
+        shared.model}},
+      runPolicy};
+}
+
+llvm::ArrayRef<Command> mlir::mp::commands() {
+  static const std::vector<Command> list = {explainCommand(), diffCommand(),
+                                            checkCommand(),   budgetCommand(),
+                                            measureCommand(), policyCommand()};
   return list;
 }
 
