@@ -63,13 +63,6 @@ private:
     return text;
   }
 
-  static void copyPhase(Operation *from, Operation *to) {
-    for (StringRef name :
-         {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
-      if (Attribute attr = from->getAttr(name))
-        to->setAttr(name, attr);
-  }
-
   /// The half copy of `root`, stored by the kernel that makes it.
   Value copyOf(Value root, Type half) {
     Value &copy = copies[{root, half}];
@@ -167,10 +160,7 @@ void store(Value value) {
   Operation *producer = value.getDefiningOp();
   auto stored = MaterializeOp::create(
       builder, derivedLocation(producer->getLoc()), value.getType(), value);
-  for (StringRef name :
-       {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
-    if (Attribute attr = producer->getAttr(name))
-      stored->setAttr(name, attr);
+  copyPhase(producer, stored);
   value.replaceAllUsesExcept(stored.getOutput(), stored);
 }
 
@@ -192,10 +182,7 @@ bool computeAs(Operation *call, Type half, bool keepsResults, RewriteLog &log) {
   auto convert = [&](Value value, Type type) {
     auto cast = CastOp::create(builder, derivedLocation(call->getLoc()), value,
                                type, CastOrigin::autocast);
-    for (StringRef name :
-         {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
-      if (Attribute attr = call->getAttr(name))
-        cast->setAttr(name, attr);
+    copyPhase(call, cast);
     return cast;
   };
   for (OpOperand &use : call->getOpOperands())

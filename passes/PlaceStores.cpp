@@ -42,11 +42,6 @@ static bool keepsElements(PrecisionOpInterface op) {
   return before && before == staticNumElements(op->getResult(0).getType());
 }
 
-static bool hasKind(Operation *op, OpKind kind) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision && precision.getOpKind() == kind;
-}
-
 namespace {
 /// The computed value that a narrowing rounds.
 struct Source {
@@ -72,7 +67,7 @@ struct Source {
 
   bool isPermuted() const {
     return llvm::any_of(
-        views, [](Operation *view) { return hasKind(view, OpKind::View); });
+        views, [](Operation *view) { return opKindOf(view) == OpKind::View; });
   }
 };
 
@@ -113,7 +108,7 @@ private:
       return true;
     return source.views.empty() &&
            !llvm::all_of(cast->getUsers(), [](Operation *user) {
-             return hasKind(user, OpKind::Reshape);
+             return opKindOf(user) == OpKind::Reshape;
            });
   }
 

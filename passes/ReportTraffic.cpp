@@ -32,9 +32,7 @@ struct ReportTraffic : mp::impl::ReportTrafficBase<ReportTraffic> {
     func::FuncOp func = getOperation();
     if (func.isExternal())
       return;
-    auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
-    bool isCUDA = target && target.getValue() == "cuda";
-    FusionEstimate fusion(func, isCUDA);
+    FusionEstimate fusion(func);
     Traffic traffic = countTraffic(func, fusion);
     if (kernels)
       list(fusion, traffic);

@@ -54,6 +54,31 @@ bool mlir::mp::isExactConversion(Type from, Type to) {
 
 bool mlir::mp::isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
+bool mlir::mp::isFloatTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+Type mlir::mp::elementTypeOf(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor ? tensor.getElementType() : Type();
+}
+
+std::string mlir::mp::sizesText(ArrayRef<int64_t> sizes) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      sizes, stream,
+      [&](int64_t size) {
+        if (ShapedType::isDynamic(size))
+          stream << '?';
+        else
+          stream << size;
+      },
+      "x");
+  return text;
+}
+
 RankedTensorType mlir::mp::withElementType(Value value, Type elementType) {
   return cast<RankedTensorType>(value.getType()).clone(elementType);
 }

@@ -30,8 +30,17 @@ bool isHalf(Type type);
 /// The tensor type of `value` with another element type.
 RankedTensorType withElementType(Value value, Type elementType);
 
+/// True for a ranked tensor of floats.
+bool isFloatTensor(Type type);
+
+/// The element type of a ranked tensor; null for anything else.
+Type elementTypeOf(Value value);
+
 /// Number of elements, or none when a dimension is dynamic.
 std::optional<int64_t> staticNumElements(Type type);
+
+/// "4x?x8"; empty without dimensions.
+std::string sizesText(llvm::ArrayRef<int64_t> sizes);
 
 /// True if the op belongs to the backward graph.
 bool isBackward(Operation *op);

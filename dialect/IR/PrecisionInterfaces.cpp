@@ -46,3 +46,8 @@ llvm::SmallVector<unsigned> mlir::mp::defaultValueOperands(Operation *op) {
   }
   return operands;
 }
+
+OpKind mlir::mp::opKindOf(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  return precision ? precision.getOpKind() : OpKind::Unknown;
+}

@@ -12,6 +12,9 @@ namespace mlir::mp {
 /// order. Empty if an operand of another type may carry values as well.
 llvm::SmallVector<unsigned> defaultValueOperands(Operation *op);
 
+/// The kind of `op`; Unknown if it has no PrecisionOpInterface.
+OpKind opKindOf(Operation *op);
+
 } // namespace mlir::mp
 
 #include "dialect/IR/PrecisionInterfaces.h.inc"

@@ -7,8 +7,10 @@ using namespace mlir;
 using namespace mlir::mp;
 
 static const Target kTargets[] = {
-    {"cpu", /*hasHalfMatmulWithF32Result=*/false},
-    {"cuda", /*hasHalfMatmulWithF32Result=*/true},
+    {"cpu", /*hasHalfMatmulWithF32Result=*/false, /*mixesReductions=*/false,
+     /*costModel=*/""},
+    {"cuda", /*hasHalfMatmulWithF32Result=*/true, /*mixesReductions=*/true,
+     /*costModel=*/"sm_80"},
 };
 
 const Target *mlir::mp::lookupTarget(llvm::StringRef name) {

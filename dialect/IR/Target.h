@@ -13,6 +13,10 @@ struct Target {
   /// The framework has mm, bmm, addmm and baddbmm of half operands with an f32
   /// result (the overloads `dtype`): on CUDA only, measured on PyTorch 2.15.
   bool hasHalfMatmulWithF32Result;
+  /// The framework's fuser reduces rows and columns in one kernel.
+  bool mixesReductions;
+  /// The built-in cost model to assume; empty for that of the host.
+  llvm::StringRef costModel;
 };
 
 /// The row of `name`; null when there is none.

@@ -68,6 +68,9 @@ bool isRoundedAlready(CastOp narrowing);
 /// round a value in one run of a region and not in the other.
 bool inSamePhase(Operation *a, Operation *b);
 
+/// Puts `to` into the phase and the checkpointed region of `from`.
+void copyPhase(Operation *from, Operation *to);
+
 /// True if replacing `from` by `to` would make a graph output share memory with
 /// an input or with another output, which it did not do before.
 bool wouldAlias(Value from, Value to);

@@ -38,6 +38,13 @@ bool mlir::mp::inSamePhase(Operation *a, Operation *b) {
              b->getAttr(MPDialect::kRecomputeAttrName);
 }
 
+void mlir::mp::copyPhase(Operation *from, Operation *to) {
+  for (StringRef name :
+       {MPDialect::kBackwardAttrName, MPDialect::kRecomputeAttrName})
+    if (Attribute attr = from->getAttr(name))
+      to->setAttr(name, attr);
+}
+
 /// Longer chains of views than this are taken for the worst case.
 static constexpr unsigned kMaxViews = 32;
 

@@ -20,7 +20,7 @@ static bool isJoin(Operation *op) {
 
 static bool isRandom(Value value) {
   Operation *op = producerOf(value);
-  return op && kindOf(op) == OpKind::Random;
+  return op && opKindOf(op) == OpKind::Random;
 }
 
 /// True for comparisons of two computed floats. A literal does not move when
@@ -68,7 +68,7 @@ private:
     Operation *op = value.getDefiningOp();
     if (!op || !visited.insert({op, isBehind}).second)
       return;
-    OpKind kind = kindOf(op);
+    OpKind kind = opKindOf(op);
     if (isTransparent(op))
       return follow(op, isBehind);
     if (isExternalKind(kind))

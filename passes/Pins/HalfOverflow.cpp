@@ -28,7 +28,7 @@ static std::string depthText(MatmulOp product) {
 /// True if the reader normalizes what it reads.
 static bool normalizes(OpOperand &use) {
   Operation *op = use.getOwner();
-  return (kindOf(op) == OpKind::Norm && use.getOperandNumber() == 0) ||
+  return (opKindOf(op) == OpKind::Norm && use.getOperandNumber() == 0) ||
          pinRoleOf(op) == PinRole::Statistics ||
          pinRoleOf(op) == PinRole::Mean || squared(op);
 }
@@ -120,7 +120,7 @@ static MatmulOp scoresBehind(Value value) {
 
 /// The scores that `op` takes exponentials of; null if it is no softmax.
 static Value scoresOf(Operation *op) {
-  if (kindOf(op) == OpKind::Softmax && !isBackward(op) &&
+  if (opKindOf(op) == OpKind::Softmax && !isBackward(op) &&
       pinRoleOf(op) == PinRole::Probability)
     return op->getOperand(0);
   // A softmax that was decomposed: exp(x - amax(x)).

@@ -28,7 +28,7 @@ static RangeRow rangeRowOf(Operation *op) {
   if (auto it = index.find(stripOverload(frameworkCallee(op)));
       it != index.end())
     return it->second;
-  OpKind kind = kindOf(op);
+  OpKind kind = opKindOf(op);
   bool hands = isa<CastOp, RoundOp, MaterializeOp>(op) ||
                isDataMovementKind(kind) || kind == OpKind::Monotone;
   return {hands ? RangeRule::Same : RangeRule::Unknown, 0, 0};

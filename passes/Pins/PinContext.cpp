@@ -11,7 +11,7 @@ PinContext::PinContext(func::FuncOp func, const HalfFormat &half,
     : func(func), half(half), measured(measured), intervals(func) {
   for (Operation &op : operations()) {
     byRole[static_cast<size_t>(pinRoleOf(&op))].push_back(&op);
-    byKind[static_cast<size_t>(kindOf(&op))].push_back(&op);
+    byKind[static_cast<size_t>(opKindOf(&op))].push_back(&op);
   }
 }
 
@@ -51,7 +51,7 @@ static std::string describe(Operation *op, PinWhere where,
   size_t i = indices.empty() ? 0 : indices.front();
   std::string text =
       (callee.empty() ? op->getName().getStringRef() : callee).str();
-  return i < values.size() ? text + " of " + shapeText(values[i].getType())
+  return i < values.size() ? text + " of " + operandText(values[i].getType())
                            : text;
 }
 

@@ -12,11 +12,6 @@ using namespace mlir::mp;
 /// stay linear in the graph.
 static constexpr unsigned kMaxChain = 32;
 
-OpKind mlir::mp::kindOf(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision ? precision.getOpKind() : OpKind::Unknown;
-}
-
 bool mlir::mp::isPinnable(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor &&
@@ -50,7 +45,7 @@ std::optional<double> mlir::mp::numberArg(Operation *op, StringRef name) {
 
 std::optional<double> mlir::mp::constantOf(Value value) {
   Operation *op = producerOf(value);
-  if (!op || kindOf(op) != OpKind::Creation)
+  if (!op || opKindOf(op) != OpKind::Creation)
     return std::nullopt;
   for (StringRef name : {"fill_value", "s"})
     if (std::optional<double> number = numberArg(op, name))
@@ -84,11 +79,6 @@ int64_t mlir::mp::elementsPerResult(Operation *op) {
 // Chains
 //===----------------------------------------------------------------------===//
 
-static Type elementTypeOf(Value value) {
-  auto tensor = dyn_cast<TensorType>(value.getType());
-  return tensor ? tensor.getElementType() : Type();
-}
-
 bool mlir::mp::isTransparent(Operation *op) {
   if (op->getNumOperands() == 0 || op->getNumResults() != 1)
     return false;
@@ -96,7 +86,7 @@ bool mlir::mp::isTransparent(Operation *op) {
     return isa<FloatType>(cast.getFrom()) && isa<FloatType>(cast.getTo());
   if (isa<RoundOp, MaterializeOp>(op))
     return true;
-  OpKind kind = kindOf(op);
+  OpKind kind = opKindOf(op);
   if (!isViewKind(kind) && kind != OpKind::Movement)
     return false;
   // Symbolic sizes are no elements; other tensors are.
@@ -152,22 +142,11 @@ bool mlir::mp::hasReader(Value value, function_ref<bool(OpOperand &)> what) {
 // Texts
 //===----------------------------------------------------------------------===//
 
-std::string mlir::mp::shapeText(Type type) {
+std::string mlir::mp::operandText(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() == 0)
     return "a scalar";
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::interleave(
-      tensor.getShape(), stream,
-      [&](int64_t size) {
-        if (ShapedType::isDynamic(size))
-          stream << '?';
-        else
-          stream << size;
-      },
-      "x");
-  return text;
+  return sizesText(tensor.getShape());
 }
 
 std::string mlir::mp::numberText(double number) {

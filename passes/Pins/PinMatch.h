@@ -9,8 +9,6 @@
 
 namespace mlir::mp {
 
-OpKind kindOf(Operation *op);
-
 /// True for f16, bf16 and f32 tensors, whose type a pin can be about.
 bool isPinnable(Type type);
 
@@ -54,8 +52,8 @@ void forEachReader(Value value, llvm::function_ref<void(OpOperand &)> visit);
 /// True if one of the operations that read `value` does `what`.
 bool hasReader(Value value, llvm::function_ref<bool(OpOperand &)> what);
 
-/// "8x512" of a tensor type, "scalar" without dimensions.
-std::string shapeText(Type type);
+/// "8x512" of a tensor type, "a scalar" without dimensions.
+std::string operandText(Type type);
 
 /// At most four digits: "65504", "1e-05".
 std::string numberText(double number);

@@ -36,7 +36,7 @@ private:
   static Value positionsIn(Operation *op) {
     if (pinRoleOf(op) == PinRole::Counting)
       return op->getResult(0);
-    bool converts = isa<CastOp>(op) || kindOf(op) == OpKind::Pointwise;
+    bool converts = isa<CastOp>(op) || opKindOf(op) == OpKind::Pointwise;
     if (converts)
       for (Value operand : op->getOperands())
         if (isCount(operand.getType()))
@@ -45,7 +45,7 @@ private:
   }
 
   static bool handsOn(Operation *op) {
-    switch (kindOf(op)) {
+    switch (opKindOf(op)) {
     case OpKind::View:
     case OpKind::Reshape:
     case OpKind::Movement:

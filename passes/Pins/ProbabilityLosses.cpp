@@ -19,7 +19,7 @@ static bool isAdjustment(Operation *op) {
   case PinRole::Clamp:
     return op->getNumOperands() == 1;
   default:
-    return isTransparent(op) || kindOf(op) == OpKind::Sign;
+    return isTransparent(op) || opKindOf(op) == OpKind::Sign;
   }
 }
 

@@ -38,7 +38,7 @@ void mlir::mp::detectDeepReductions(PinContext &context) {
 static Value lookedUp(Operation *op) {
   if (op->getNumOperands() < 2)
     return {};
-  bool adds = kindOf(op) == OpKind::Scatter &&
+  bool adds = opKindOf(op) == OpKind::Scatter &&
               (numberArg(op, "accumulate") == 1.0 || op->getNumOperands() == 2);
   Value indices = op->getOperand(1);
   bool isInteger = getElementTypeOrSelf(indices.getType()).isInteger();

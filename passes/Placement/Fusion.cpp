@@ -1,6 +1,7 @@
 //===- Fusion.cpp - what a fuser would store ------------------------------===//
 
 #include "passes/Placement/Fusion.h"
+#include "dialect/IR/Target.h"
 #include "passes/Placement/KernelMerger.h"
 
 using namespace mlir;
@@ -11,11 +12,6 @@ using namespace mlir::mp;
 static constexpr size_t kMaxSharedReads = 4;
 static constexpr int64_t kMaxSharedOps = 30;
 static constexpr size_t kMaxReads = 8;
-
-static OpKind kindOf(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision ? precision.getOpKind() : OpKind::Unknown;
-}
 
 static bool hasTensorResult(Operation *op) {
   return llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
@@ -36,7 +32,7 @@ KernelRole mlir::mp::kernelRoleOf(Operation *op) {
     return KernelRole::Pointwise;
   if (!isMemoryEffectFree(op))
     return KernelRole::External;
-  switch (kindOf(op)) {
+  switch (opKindOf(op)) {
   case OpKind::View:
   case OpKind::Reshape:
     return KernelRole::View;
@@ -184,9 +180,9 @@ void FusionEstimate::findStored(func::FuncOp func) {
   }
 }
 
-FusionEstimate::FusionEstimate(func::FuncOp func, bool mixesReductions) {
+FusionEstimate::FusionEstimate(func::FuncOp func) {
   findStored(func);
-  KernelMerger merger(mixesReductions);
+  KernelMerger merger(targetOf(func).mixesReductions);
   for (Operation &op : func.getBody().front())
     if (storedOps.contains(&op))
       merger.add(&op, operationsOf(Kernel{{&op}}));

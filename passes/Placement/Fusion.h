@@ -53,8 +53,7 @@ public:
     int64_t elements = 0;
   };
 
-  /// `mixesReductions`: the target can reduce rows and columns in one kernel.
-  explicit FusionEstimate(func::FuncOp func, bool mixesReductions = false);
+  explicit FusionEstimate(func::FuncOp func);
 
   ArrayRef<Kernel> getKernels() const { return kernels; }
 

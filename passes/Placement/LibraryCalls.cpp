@@ -63,11 +63,6 @@ static std::optional<CallShape> attentionShape(Operation *op) {
   return shape;
 }
 
-static bool isFloatTensor(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType());
-}
-
 bool mlir::mp::changesWithCall(Operation *call, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.getElementType().isF32())

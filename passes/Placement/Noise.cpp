@@ -2,6 +2,7 @@
 
 #include "passes/Placement/Noise.h"
 #include "dialect/IR/ScaleRules.h"
+#include "passes/Pins/PinMatch.h"
 #include "passes/Placement/Fusion.h"
 
 #include <cmath>
@@ -9,19 +10,9 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-static bool isFloatTensor(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType());
-}
-
 static bool isHalfTensor(Type type) {
   return isFloatTensor(type) &&
          isHalf(cast<RankedTensorType>(type).getElementType());
-}
-
-static OpKind kindOf(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision ? precision.getOpKind() : OpKind::Unknown;
 }
 
 /// True if the operation rounds its input, which was not rounded before.
@@ -33,17 +24,6 @@ static bool roundsToHalf(Operation *op) {
   return false;
 }
 
-/// A literal number among the arguments.
-static std::optional<double> literal(Operation *op, StringRef name) {
-  auto args = op->getAttrOfType<DictionaryAttr>("args");
-  Attribute value = args ? args.get(name) : Attribute();
-  if (auto number = dyn_cast_or_null<FloatAttr>(value))
-    return number.getValueAsDouble();
-  if (auto number = dyn_cast_or_null<IntegerAttr>(value))
-    return number.getInt();
-  return std::nullopt;
-}
-
 /// True if the elements of `value` all have one sign, so that noise in a sum
 /// of them averages away.
 static bool hasOneSign(Value value) {
@@ -53,7 +33,7 @@ static bool hasOneSign(Value value) {
   ScaleRule rule = scaleRuleOf(op);
   if (rule == ScaleRule::Square ||
       (rule == ScaleRule::Power &&
-       std::fmod(literal(op, "exponent").value_or(1), 2) == 0))
+       std::fmod(numberArg(op, "exponent").value_or(1), 2) == 0))
     return true;
   StringRef name = stripOverload(frameworkCallee(op));
   if (name == "aten.exp" || name == "aten.abs" || name == "aten.sigmoid")
@@ -90,7 +70,7 @@ struct Propagation {
         floats.push_back(i);
     if (floats.empty())
       return;
-    OpKind kind = kindOf(op);
+    OpKind kind = opKindOf(op);
     if (kind == OpKind::Reduction)
       reduce(op, squares);
     else if (kind == OpKind::Matmul)
@@ -163,13 +143,13 @@ private:
     scaleAll(1);
     for (unsigned i : floats)
       square *= squares[i];
-    if (std::optional<double> factor = literal(op, "other"))
+    if (std::optional<double> factor = numberArg(op, "other"))
       square *= *factor * *factor;
   }
 
   /// Weighs terms by their mean squares.
   void sum(Operation *op, ArrayRef<double> squares) {
-    double constant = op ? literal(op, "other").value_or(0) : 0;
+    double constant = op ? numberArg(op, "other").value_or(0) : 0;
     square = constant * constant;
     for (unsigned i : floats)
       square += squares[i];
@@ -179,7 +159,7 @@ private:
 
   void quotient(Operation *op, ArrayRef<double> squares) {
     scaleAll(1);
-    double divisor = literal(op, "other").value_or(1);
+    double divisor = numberArg(op, "other").value_or(1);
     square = squares[floats.front()] / (divisor * divisor);
     if (floats.size() > 1)
       square /= squares[floats[1]];
@@ -215,11 +195,11 @@ private:
     case ScaleRule::Square:
       return power(2, squares);
     case ScaleRule::Power:
-      return power(literal(op, "exponent").value_or(1), squares);
+      return power(numberArg(op, "exponent").value_or(1), squares);
     case ScaleRule::Zero:
       return;
     default: {
-      bool isGate = kindOf(op) == OpKind::Pointwise;
+      bool isGate = opKindOf(op) == OpKind::Pointwise;
       square = isGate ? kGateSquare : squares[floats.front()];
       return scaleAll(isGate ? kGateGain : 1);
     }

@@ -7,10 +7,6 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-static Type elementTypeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getElementType();
-}
-
 static bool isBackwardValue(Value value) {
   Operation *op = value.getDefiningOp();
   return op && isBackward(op);

@@ -1,17 +1,13 @@
 //===- Setup.cpp - what mp-assign-precision decides about -----------------===//
 
 #include "passes/Placement/Setup.h"
+#include "dialect/IR/Target.h"
 
 #include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::mp;
-
-static bool isCUDA(func::FuncOp func) {
-  auto target = func->getAttrOfType<StringAttr>(MPDialect::kTargetAttrName);
-  return target && target.getValue() == "cuda";
-}
 
 /// The cost model of that name or file, or what the function or its target
 /// says.
@@ -20,9 +16,9 @@ static llvm::Expected<CostModel> costModelFor(func::FuncOp func,
   auto given = func->getAttrOfType<StringAttr>(MPDialect::kCostModelAttrName);
   if (name.empty() && given)
     name = given.getValue();
-  if (!name.empty())
-    return loadCostModel(name);
-  return loadCostModel(isCUDA(func) ? "sm_80" : hostCostModel());
+  if (name.empty())
+    name = targetOf(func).costModel;
+  return loadCostModel(name.empty() ? hostCostModel() : name);
 }
 
 static PlacementOptions placementOptions(func::FuncOp func,
@@ -31,7 +27,7 @@ static PlacementOptions placementOptions(func::FuncOp func,
   PlacementOptions options;
   if (pass.numerics == Numerics::Relaxed)
     options.freedom = pass.freedom;
-  options.hasWideResults = isCUDA(func);
+  options.hasWideResults = targetOf(func).hasHalfMatmulWithF32Result;
   options.minElements = pass.minElements;
   options.costs = &costs;
   options.launchBytes = costs.launch * costs.bandwidth;
@@ -44,7 +40,7 @@ static PlacementOptions placementOptions(func::FuncOp func,
 
 PlacementSetup::PlacementSetup(func::FuncOp func, CostModel model,
                                const AssignPrecisionOptions &options)
-    : costs(std::move(model)), fusion(func, isCUDA(func)),
+    : costs(std::move(model)), fusion(func),
       placement(func, fusion, placementOptions(func, costs, options)) {}
 
 llvm::Expected<std::unique_ptr<PlacementSetup>>

@@ -5,11 +5,6 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-static Type elementTypeOf(Value value) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor ? tensor.getElementType() : Type();
-}
-
 /// True for a conversion between f32 and a half type, or to the same type.
 static bool isFloatCast(CastOp cast) {
   Type from = cast.getFrom(), to = cast.getTo();

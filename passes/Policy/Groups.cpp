@@ -132,11 +132,6 @@ static bool isActivation(Operation *op) {
   return kind == OpKind::Activation || kind == OpKind::Monotone;
 }
 
-static bool isFloatTensor(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && isa<FloatType>(tensor.getElementType());
-}
-
 /// True if one value goes on as it is, and nothing is put beside it.
 static bool passesOneOn(Operation *op) {
   return isTransparent(op) &&

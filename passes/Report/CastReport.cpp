@@ -74,18 +74,7 @@ static std::string textOf(Type type) {
 std::string mlir::mp::shapeText(RankedTensorType type) {
   if (type.getRank() == 0)
     return "scalar";
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::interleave(
-      type.getShape(), stream,
-      [&](int64_t size) {
-        if (ShapedType::isDynamic(size))
-          stream << '?';
-        else
-          stream << size;
-      },
-      "x");
-  return text;
+  return sizesText(type.getShape());
 }
 
 std::string mlir::mp::sourceText(Location loc) {

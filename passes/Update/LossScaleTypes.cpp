@@ -8,13 +8,9 @@
 using namespace mlir;
 using namespace mlir::mp;
 
-static bool isFloatTensor(Value value) {
-  auto tensor = dyn_cast<TensorType>(value.getType());
-  return tensor && isa<FloatType>(tensor.getElementType());
-}
-
 static SmallVector<Value> floatTensors(ValueRange values) {
-  return llvm::filter_to_vector(values, isFloatTensor);
+  return llvm::filter_to_vector(
+      values, [](Value value) { return isFloatTensor(value.getType()); });
 }
 
 static StringRef roleOf(BlockArgument argument, func::FuncOp func) {
@@ -50,7 +46,7 @@ void LossScaleTypes::defineAs(unsigned symbol, Value value, int64_t power) {
 static int64_t scalePowerOf(BlockArgument argument, func::FuncOp func) {
   auto power = func.getArgAttrOfType<IntegerAttr>(
       argument.getArgNumber(), MPDialect::kLossScaleAttrName);
-  return power && isFloatTensor(argument) ? power.getInt() : 0;
+  return power && isFloatTensor(argument.getType()) ? power.getInt() : 0;
 }
 
 /// Whose inverse an argument is, nothing in the graph says. One scale and one
@@ -77,7 +73,7 @@ void LossScaleTypes::visitScales(func::FuncOp func) {
 }
 
 void LossScaleTypes::visitArgument(BlockArgument argument, func::FuncOp func) {
-  if (!isFloatTensor(argument))
+  if (!isFloatTensor(argument.getType()))
     return;
   StringRef role = roleOf(argument, func);
   bool isPlain = role == "parameter" || role == "buffer";
@@ -86,7 +82,7 @@ void LossScaleTypes::visitArgument(BlockArgument argument, func::FuncOp func) {
 
 void LossScaleTypes::setResults(Operation *op, const Unit &unit) {
   for (Value result : op->getResults())
-    if (isFloatTensor(result))
+    if (isFloatTensor(result.getType()))
       unitOfValue[result] = unit;
 }
 
@@ -289,7 +285,7 @@ void LossScaleTypes::visit(Operation *op) {
   visitOperator(op);
   auto power = op->getAttrOfType<IntegerAttr>(MPDialect::kLossScaleAttrName);
   if (power && power.getInt() != 0 && op->getNumResults() > 0 &&
-      isFloatTensor(op->getResult(0)))
+      isFloatTensor(op->getResult(0).getType()))
     return define(op->getResult(0), power.getInt());
   if (computesPureScale(op))
     pure.insert(op->getResult(0));
@@ -297,7 +293,8 @@ void LossScaleTypes::visit(Operation *op) {
 
 bool LossScaleTypes::computesPureScale(Operation *op) const {
   if (op->getNumResults() != 1 || op->getNumOperands() == 0 ||
-      scaleRuleOf(op) == ScaleRule::Unknown || !isFloatTensor(op->getResult(0)))
+      scaleRuleOf(op) == ScaleRule::Unknown ||
+      !isFloatTensor(op->getResult(0).getType()))
     return false;
   return llvm::all_of(op->getOperands(),
                       [&](Value operand) { return pure.contains(operand); });

@@ -15,6 +15,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Check/Check.h"
+#include "test/unit/Mutate.h"
 #include "test/unit/RandomGraph.h"
 #include "gtest/gtest.h"
 
@@ -82,6 +83,33 @@ struct Fuzz : testing::Test {
     add(pm.nest<func::FuncOp>());
     ASSERT_TRUE(succeeded(pm.run(module)));
     ASSERT_TRUE(succeeded(verify(module)));
+  }
+
+  /// How often each mutation was refused.
+  using Refusals = std::array<unsigned, kNumMutations>;
+
+  /// Applies each mutation to `good`, a legal rewrite of `before`: what changes
+  /// a bit is refused. (An edit may change none by chance: a rounding of a
+  /// value that fits, an operand that is multiplied by zero.)
+  void refuseMutations(ModuleOp before, ModuleOp good, uint64_t seed,
+                       Refusals &refused) {
+    for (int kind = 0; kind != kNumMutations; ++kind) {
+      auto after = clone(good);
+      if (!mutate(functionOf(*after), Mutation(kind), seed))
+        continue;
+      ASSERT_TRUE(succeeded(verify(*after))) << seed << textOf(*after);
+      if (computeEqually(good, *after))
+        continue;
+      ++refused[kind];
+      ASSERT_FALSE(accepts(before, *after))
+          << "seed " << seed << " mutation " << kind << textOf(before)
+          << textOf(*after);
+    }
+  }
+
+  void expectAllRefused(const Refusals &refused) const {
+    for (int kind = 0; kind != kNumMutations; ++kind)
+      EXPECT_GT(refused[kind], (last - first) / 60) << "mutation " << kind;
   }
 
   using MakeGraph = llvm::function_ref<OwningOpRef<ModuleOp>(uint64_t)>;
