@@ -79,18 +79,24 @@ def _measure(device: str, seconds: float, sizes: Sizes | None = None) -> dict[st
         )
 
 
+_LONGEST_ROW = 160
+"""Letters; how long a row of rates is depends on the machine."""
+
+
 def to_text(model: dict[str, Any]) -> str:
     """The model as JSON that people can read: a line for each figure or row of figures."""
     return _lines(model, "", depth=3) + "\n"
 
 
 def _lines(value: Any, indent: str, depth: int) -> str:
-    """`value` with one member per line down to `depth` levels."""
+    """`value` with one member per line down to `depth` levels, and where a row is too long."""
+    row = json.dumps(value)
     flat = all(not isinstance(item, dict | list) for item in _members(value))
-    if depth == 0 or not isinstance(value, dict | list) or (flat and depth < 2):
-        return json.dumps(value)
+    is_row = depth == 0 or (flat and depth < 2)
+    if not isinstance(value, dict | list) or (is_row and len(row) <= _LONGEST_ROW):
+        return row
     inner = indent + "  "
-    rows = [inner + _lines(item, inner, depth - 1) for item in _members(value)]
+    rows = [inner + _lines(item, inner, max(depth - 1, 0)) for item in _members(value)]
     if isinstance(value, dict):
         names = map(json.dumps, value)
         rows = [f"{inner}{name}: {row.lstrip()}" for name, row in zip(names, rows, strict=True)]
