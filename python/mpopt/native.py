@@ -9,11 +9,11 @@ crashes under a preloaded malloc such as jemalloc.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from .digests import file_digest
 from .errors import MpoptError
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def library_digest() -> str:
     path = load().__file__
     if path is None:
         raise MpoptError("the compiler was not loaded from a file")
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    return file_digest(path)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from typing import Any
 
 from . import machine
 from . import policy as policies
+from .digests import file_digest
 from .errors import OptionError, did_you_mean
 
 PLACE_STORES = "mp-place-stores"
@@ -125,7 +126,7 @@ class Options:
         fields["cost_model"] = machine.fingerprint(self.cost_model)
         fields["policy"] = self.policy and self.policy.sha256  # whatever its file is called
         if self.ranges:
-            fields["ranges"] = _content_digest(self.ranges)
+            fields["ranges"] = file_digest(self.ranges)
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,11 +140,6 @@ class Options:
 
 def _json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
-
-
-def _content_digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(Options)}
@@ -311,7 +307,7 @@ def _ranges_path(value: Any, source: str) -> str:
     if not path:
         return ""
     try:
-        _content_digest(path)
+        file_digest(path)
     except OSError as error:
         raise OptionError(f"{source}: ranges: cannot read {path!r}: {error.strerror}") from error
     return os.path.abspath(str(path))

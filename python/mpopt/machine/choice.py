@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from .. import log, native
+from ..digests import file_digest
 from ..errors import MpoptError, OptionError
 
 AUTO = "auto"
@@ -72,8 +72,7 @@ def fingerprint(value: str) -> str:
     text = native.load().cost_model_text(value)
     if text is not None:
         return value
-    with open(value, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    return file_digest(value)
 
 
 def _capability() -> str:
