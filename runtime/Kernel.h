@@ -68,6 +68,8 @@ struct CudaGrid {
   /// Extents of the problem, in the kernel's order of grid dimensions; -1 - i
   /// stands for sizes[i].
   int64_t extent[3] = {1, 1, 1};
+  /// What multiplies each extent: a collapsed dimension behind a dynamic one.
+  int64_t factor[3] = {1, 1, 1};
   /// What one block covers of each. Blocks = ceil(extent / tile).
   int64_t tile[3] = {1, 1, 1};
   /// Whether all blocks are numbered along x alone (a tile order of the
