@@ -12,7 +12,7 @@
 namespace mlir::mp::cuda::hopper {
 
 /// Address spaces of NVPTX.
-inline constexpr unsigned kGlobal = 1, kShared = 3;
+inline constexpr unsigned kGlobal = 1, kShared = 3, kSharedCluster = 7;
 
 /// The tile of a block: where it starts, and its matrix of the batch.
 struct Tile {

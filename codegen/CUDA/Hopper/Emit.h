@@ -19,7 +19,8 @@ namespace mlir::mp::cuda::hopper {
 /// launched.
 struct Emitted {
   OwningOpRef<ModuleOp> module;
-  ::mp::runtime::CudaKernel launch; ///< `maps` points into the field of that name.
+  ::mp::runtime::CudaKernel
+      launch; ///< `maps` points into the field of that name.
   std::vector<::mp::runtime::TensorMap> maps;
 };
 

@@ -14,6 +14,13 @@ Value hopper::operandInStage(Emission &e, Value stage, bool isLhs) {
   return e.sharedAt(e.shared, offset);
 }
 
+/// A block's own shared memory as part of that of its cluster, which is where
+/// PTX before 8.6 lets TMA load to.
+static Value inCluster(Emission &e, Value address) {
+  auto type = LLVM::LLVMPointerType::get(e.b.getContext(), kSharedCluster);
+  return LLVM::AddrSpaceCastOp::create(e.b, type, address);
+}
+
 /// Asks for the tile of one operand at column `k` of the contraction.
 static void emitLoad(Emission &e, Value stage, Value k, bool isLhs) {
   const OperandPlan &operand = isLhs ? e.plan.lhs : e.plan.rhs;
@@ -27,7 +34,8 @@ static void emitLoad(Emission &e, Value stage, Value k, bool isLhs) {
     if (operand.isBatched)
       at.push_back(e.tile.batch);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        e.b, e.sharedAt(target, e.i32(copy * operand.copyBytes())),
+        e.b,
+        inCluster(e, e.sharedAt(target, e.i32(copy * operand.copyBytes()))),
         e.maps[isLhs ? 0 : 1], at, fullBarrier(e, stage), ValueRange{},
         /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,

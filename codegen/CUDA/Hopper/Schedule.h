@@ -28,15 +28,15 @@ struct Schedule {
   int blocks;
   int launchRegisters, producerRegisters, consumerRegisters;
 
-  int blockM() const { return kRowsOfWgmma * consumers; }
-  int threads() const { return kWarpgroup * (consumers + 1); }
+  constexpr int blockM() const { return kRowsOfWgmma * consumers; }
+  constexpr int threads() const { return kWarpgroup * (consumers + 1); }
   /// Shared memory of one stage: its part of lhs, then its part of rhs.
-  int lhsBytes() const { return blockM() * kStep * 2; }
-  int rhsBytes() const { return blockN * kStep * 2; }
-  int stageBytes() const { return lhsBytes() + rhsBytes(); }
-  int ringBytes() const { return stages * stageBytes(); }
+  constexpr int lhsBytes() const { return blockM() * kStep * 2; }
+  constexpr int rhsBytes() const { return blockN * kStep * 2; }
+  constexpr int stageBytes() const { return lhsBytes() + rhsBytes(); }
+  constexpr int ringBytes() const { return stages * stageBytes(); }
   /// The ring, then for each stage a barrier "full" and a barrier "empty".
-  int sharedBytes() const { return ringBytes() + stages * 2 * 8; }
+  constexpr int sharedBytes() const { return ringBytes() + stages * 2 * 8; }
 };
 
 llvm::ArrayRef<Schedule> schedules();
