@@ -36,8 +36,11 @@ protected:
 
   std::string toPTX(ModuleOp module) {
     cuda::LoweringOptions options;
-    if (const char *folder = std::getenv("MPOPT_DUMP"))
+    if (const char *folder = std::getenv("MPOPT_DUMP")) {
       options.dumpFolder = folder;
+      static int number = 0;
+      options.dumpName = "hopper" + std::to_string(number++);
+    }
     return cuda::compileToPTX(module, *cuda::findChip("sm_90a"), options)
         .value_or("");
   }

@@ -16,7 +16,7 @@ static unsigned count(StringRef text, StringRef piece) {
 TEST_F(HopperTest, CountsOfEachSchedule) {
   for (const Schedule &schedule : schedules()) {
     SCOPED_TRACE(schedule.name.str());
-    auto emitted = emit({"bf16", 512, 512, 512}, schedule.name);
+    auto emitted = emit({"bf16", 4096, 4096, 4096}, schedule.name);
     ASSERT_TRUE(emitted) << whyNot;
     std::string ptx = toPTX(*emitted->module);
     std::string wgmma =

@@ -46,7 +46,7 @@ static void emitLoad(Emission &e, Value stage, Value k, bool isLhs) {
 static void emitLoads(Emission &e, Value step, RingPosition position) {
   emitWait(e, emptyBarrier(e, position.stage), position.parity);
   NVVM::MBarrierArriveExpectTxOp::create(
-      e.b, /*res=*/Type(), fullBarrier(e, position.stage),
+      e.b, TypeRange{}, fullBarrier(e, position.stage),
       e.i32(e.schedule.stageBytes()), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
   Value k = e.mul(step, e.i32(kStep));

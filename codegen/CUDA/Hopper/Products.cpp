@@ -106,7 +106,8 @@ static Value emitStep(Emission &e, RingPosition position, Value accumulators,
 static void emitRelease(Emission &e, Value stage) {
   NVVM::WgmmaWaitGroupSyncOp::create(e.b, 1);
   e.ifThen(e.equal(e.thread, e.i32(0)), [&] {
-    NVVM::MBarrierArriveOp::create(e.b, Type(), emptyBarrier(e, stage));
+    NVVM::MBarrierArriveOp::create(e.b, TypeRange{}, emptyBarrier(e, stage),
+                                   /*count=*/Value());
   });
 }
 
