@@ -169,7 +169,7 @@ std::string Writer::epilogue() const {
       types{tensor(full, "f32")}, arguments{"%x: f32"}, outs, results;
   for (const Operand &operand : operands) {
     maps.push_back(map(operand.dims, false));
-    names.push_back("%" + operand.name);
+    names.push_back("%" + operand.name + "s");
     types.push_back(tensor(operand.dims, operand.element));
     arguments.push_back("%" + operand.name + ": " + operand.element);
   }
@@ -198,8 +198,8 @@ std::string Writer::write() {
   SmallVector<std::string> arguments{"%lhs: " + tensor(lhsDims, shape.element),
                                      "%rhs: " + tensor(rhsDims, shape.element)};
   for (const Operand &operand : operands)
-    arguments.push_back("%" + operand.name + ": " +
-                        tensor(operand.dims, operand.element));
+    arguments.push_back("%" + operand.name +
+                        "s: " + tensor(operand.dims, operand.element));
   SmallVector<std::string> results;
   for (const std::string &element : resultElements())
     results.push_back(tensor(batch() + "mn", element));
