@@ -92,7 +92,7 @@ TEST_F(HopperTest, Launch) {
   EXPECT_EQ(launch.grid.tile[1], 256);
   EXPECT_TRUE(launch.grid.flat);
   EXPECT_EQ(launch.block[0], 384u);
-  EXPECT_EQ(launch.dynamicSharedBytes, 4u * 48 * 1024 + 64);
+  EXPECT_EQ(launch.dynamicSharedBytes, 4u * 48 * 1024 + 2 * 16 * 1024 + 64);
   ASSERT_EQ(launch.mapCount, 3);
   const ::mp::runtime::TensorMap &lhs = launch.maps[0];
   EXPECT_EQ(lhs.buffer, 0);

@@ -20,19 +20,19 @@ static constexpr int kBarrierBytes = 8;
 
 Value hopper::fullBarrier(Emission &e, Value stage) {
   Value offset =
-      e.add(e.mul(stage, e.i32(kBarrierBytes)), e.i32(e.schedule.ringBytes()));
+      e.add(e.mul(stage, e.i32(kBarrierBytes)), e.i32(e.plan.barrierOffset()));
   return e.sharedAt(e.shared, offset);
 }
 
 Value hopper::emptyBarrier(Emission &e, Value stage) {
-  return fullBarrier(e, e.add(stage, e.i32(e.schedule.stages)));
+  return fullBarrier(e, e.add(stage, e.i32(e.plan.stages)));
 }
 
 void hopper::emitBarriers(Emission &e) {
   Value isFirst =
       e.equal(e.add(e.thread, e.mul(e.warpgroup, e.i32(kWarpgroup))), e.i32(0));
   e.ifThen(isFirst, [&] {
-    for (int stage = 0; stage < e.schedule.stages; ++stage) {
+    for (int stage = 0; stage < e.plan.stages; ++stage) {
       NVVM::MBarrierInitOp::create(e.b, fullBarrier(e, e.i32(stage)), e.i32(1),
                                    Value());
       NVVM::MBarrierInitOp::create(e.b, emptyBarrier(e, e.i32(stage)),
@@ -51,7 +51,7 @@ void hopper::emitWait(Emission &e, Value barrier, Value parity) {
 
 RingPosition hopper::nextPosition(Emission &e, RingPosition position) {
   Value next = e.add(position.stage, e.i32(1));
-  Value wraps = e.equal(next, e.i32(e.schedule.stages));
+  Value wraps = e.equal(next, e.i32(e.plan.stages));
   Value flipped = e.b.createOrFold<arith::XOrIOp>(position.parity, e.i32(1));
   return {e.select(wraps, e.i32(0), next),
           e.select(wraps, flipped, position.parity)};

@@ -14,7 +14,7 @@ namespace mlir::mp::cuda::hopper {
 /// Address spaces of NVPTX.
 inline constexpr unsigned kGlobal = 1, kShared = 3, kSharedCluster = 7;
 
-/// The tile of a block: where it starts, and its matrix of the batch.
+/// A tile of the result: where it starts, and its matrix of the batch.
 struct Tile {
   Value m, n, batch;
 };
@@ -42,9 +42,10 @@ struct Emission {
   // What every thread knows.
   Value shared; ///< The dynamic shared memory.
   Value m, n, k, batch, steps;
-  Value thread, lane, warp; ///< Of the warpgroup.
+  Value rowTiles, columnTiles, tiles; ///< How many.
+  Value thread, lane, warp;           ///< Of the warpgroup.
   Value warpgroup;
-  Tile tile;
+  Tile tile; ///< In the body of forTiles.
 
   Value i32(int64_t value);
   Value i64(int64_t value);
@@ -79,22 +80,27 @@ void ifElected(Emission &e, llvm::function_ref<void()> body);
 
 // Tiles.cpp
 
-/// Finds the block's tile and the extents.
-void emitTile(Emission &e);
+/// Computes the extents and the numbers of tiles.
+void emitExtents(Emission &e);
+/// Goes through the tiles of this block, `e.tile` being the current one.
+void forTiles(Emission &e, RingPosition start,
+              llvm::function_ref<RingPosition(RingPosition)> body);
 
 // Producer.cpp
 
 /// Where the tile of an operand lies in a stage.
 Value operandInStage(Emission &e, Value stage, bool isLhs);
-/// The loop of the loading warpgroup.
+/// The loading warpgroup.
 void emitProducer(Emission &e);
 
 // Products.cpp
 
-/// The loop of a computing warpgroup. Returns its accumulators: for each eight
-/// columns four, (row, column), (row, column + 1), (row + 8, column) and
-/// (row + 8, column + 1), as mma.sync leaves them.
-SmallVector<Value> emitProducts(Emission &e);
+/// Lets the loads of this stage go on.
+void emitRelease(Emission &e, Value stage);
+/// The products of one tile. Returns the accumulators: for each eight columns
+/// four, (row, column), (row, column + 1), (row + 8, column) and (row + 8,
+/// column + 1), as mma.sync leaves them. Moves the position on.
+SmallVector<Value> emitProducts(Emission &e, RingPosition &position);
 
 // Epilogue.cpp
 
@@ -111,9 +117,9 @@ struct Pair {
   Value value; ///< vector<2xT>
 };
 void emitStore(Emission &e, const ResultPlan &result, Pair pair);
-/// Waits for the ring to be free, before the first emitStore.
-void beginStores(Emission &e);
-/// Moves what is staged to global memory, after the last emitStore.
+/// Moves strip number `strip` to global memory, after all its emitStore.
+void endStrip(Emission &e, int strip);
+/// Waits until shared memory has been read.
 void endStores(Emission &e);
 
 } // namespace mlir::mp::cuda::hopper

@@ -96,13 +96,17 @@ static void emitPosition(Emission &e) {
 static void emitConsumer(Emission &e) {
   NVVM::SetMaxRegisterOp::create(e.b, e.schedule.consumerRegisters,
                                  NVVM::SetMaxRegisterAction::increase);
-  emitEpilogue(e, emitProducts(e));
+  forTiles(e, {e.i32(0), e.i32(0)}, [&](RingPosition position) {
+    emitEpilogue(e, emitProducts(e, position));
+    return position;
+  });
+  endStores(e);
 }
 
 static void emitBody(Emission &e) {
   emitPosition(e);
   emitBarriers(e);
-  emitTile(e);
+  emitExtents(e);
   Value loads = e.equal(e.warpgroup, e.i32(0));
   auto role = scf::IfOp::create(e.b, loads, /*withElseRegion=*/true);
   Operation *end = LLVM::ReturnOp::create(e.b, ValueRange{});
@@ -124,6 +128,7 @@ static void setGrid(Emission &e, ::mp::runtime::CudaKernel &launch) {
   launch.grid.tile[0] = e.schedule.blockM();
   launch.grid.tile[1] = e.schedule.blockN;
   launch.grid.flat = true;
+  launch.grid.blocksPerProcessor = e.schedule.blocks;
 }
 
 static Emitted finish(Emission &e, OwningOpRef<ModuleOp> module) {
@@ -131,7 +136,7 @@ static Emitted finish(Emission &e, OwningOpRef<ModuleOp> module) {
   emitted.module = std::move(module);
   emitted.launch.name = kFunctionName;
   emitted.launch.block[0] = e.schedule.threads();
-  emitted.launch.dynamicSharedBytes = e.schedule.sharedBytes();
+  emitted.launch.dynamicSharedBytes = e.plan.sharedBytes();
   setGrid(e, emitted.launch);
   emitted.maps.assign(e.plan.maps.begin(), e.plan.maps.end());
   emitted.launch.maps = emitted.maps.data();

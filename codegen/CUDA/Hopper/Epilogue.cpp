@@ -25,6 +25,7 @@ public:
   void run();
 
 private:
+  void runStrip(int strip);
   void setRow(int half);
   void setColumn(int group);
   void runPair(int group, int half);
@@ -167,16 +168,20 @@ void Epilogue::runPair(int group, int half) {
   }
 }
 
-void Epilogue::run() {
-  beginStores(e);
+void Epilogue::runStrip(int strip) {
   for (int half : {0, 1}) {
     setRow(half);
-    for (int group = 0; group < e.schedule.blockN / 8; ++group) {
-      setColumn(group);
-      runPair(group, half);
+    for (int group = 0; group < kStrip / 8; ++group) {
+      setColumn(strip * kStrip / 8 + group);
+      runPair(strip * kStrip / 8 + group, half);
     }
   }
-  endStores(e);
+  endStrip(e, strip);
+}
+
+void Epilogue::run() {
+  for (int strip = 0; strip < e.schedule.blockN / kStrip; ++strip)
+    runStrip(strip);
 }
 
 void hopper::emitEpilogue(Emission &e, ArrayRef<Value> accumulators) {

@@ -61,11 +61,11 @@ private:
                  Type element);
   std::optional<unsigned> addResultMap(const ResultPlan &result);
   void addResults();
+  LogicalResult shareMemory();
 
   const MatmulKernel &kernel;
   std::string &whyNot;
   Plan plan;
-  int staged = 0;
 };
 } // namespace
 
@@ -119,15 +119,11 @@ LogicalResult Planner::addOperand(const MatmulOperand &operand, bool isLhs) {
   return success();
 }
 
-/// A map for a result whose rows a tensor map can describe and whose tile fits
-/// into the ring, which is free by then.
+/// A map for a result whose rows a tensor map can describe.
 std::optional<unsigned> Planner::addResultMap(const ResultPlan &result) {
   Type element = result.element;
   int bytes = result.elementBytes();
-  const Schedule &schedule = *plan.schedule;
-  int tileBytes = schedule.blockM() * schedule.blockN * bytes;
-  if (!isa<FloatType>(element) || plan.n.factor * bytes % 16 ||
-      staged + tileBytes > schedule.ringBytes())
+  if (!isa<FloatType>(element) || plan.n.factor * bytes % 16)
     return std::nullopt;
   TensorMap map;
   func::FuncOp func = kernel.func;
@@ -139,7 +135,7 @@ std::optional<unsigned> Planner::addResultMap(const ResultPlan &result) {
   map.extents[2] = plan.batch;
   map.box[0] = kSwizzleBytes / bytes;
   map.box[1] = kRowsOfWgmma;
-  staged += tileBytes;
+  plan.stagedBytes += result.boxes() * kBoxBytes;
   plan.maps.push_back(map);
   return plan.maps.size() - 1;
 }
@@ -148,7 +144,7 @@ void Planner::addResult(unsigned number, std::optional<unsigned> yielded,
                         Type element) {
   if (element.getIntOrFloatBitWidth() == 1)
     element = IntegerType::get(element.getContext(), 8);
-  ResultPlan result{number, yielded, element, std::nullopt, staged};
+  ResultPlan result{number, yielded, element, std::nullopt, plan.stagedBytes};
   result.map = addResultMap(result);
   plan.results.push_back(result);
 }
@@ -162,6 +158,23 @@ void Planner::addResults() {
               Float32Type::get(func->getContext()));
 }
 
+/// Two staging buffers, so that one is stored while the next is filled, unless
+/// that leaves too few stages.
+LogicalResult Planner::shareMemory() {
+  constexpr int kFewStages = 3;
+  const Schedule &schedule = *plan.schedule;
+  for (int buffers : {2, 1}) {
+    plan.stagingBuffers = buffers;
+    int left = schedule.availableBytes() - plan.stagingBytes();
+    int fitting = left / (schedule.stageBytes() + 2 * 8);
+    plan.stages = std::min(schedule.stages, fitting);
+    if (plan.stages >= kFewStages)
+      return success();
+  }
+  return plan.stages >= 2 ? success()
+                          : refuse("results leave too little shared memory");
+}
+
 FailureOr<Plan> Planner::run() {
   if (failed(checkKernel()))
     return failure();
@@ -173,6 +186,8 @@ FailureOr<Plan> Planner::run() {
       failed(addOperand(kernel.rhs, false)))
     return failure();
   addResults();
+  if (failed(shareMemory()))
+    return failure();
   return plan;
 }
 

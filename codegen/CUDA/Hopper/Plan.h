@@ -24,6 +24,11 @@ struct OperandPlan {
   int copyBytes() const { return tile * kStep * 2 / copies(); }
 };
 
+/// Results are stored in strips of so many columns: one box of 128 bytes if
+/// elements have two bytes.
+inline constexpr int kStrip = 64;
+inline constexpr int kBoxBytes = kRowsOfWgmma * kSwizzleBytes;
+
 /// One result of the kernel.
 struct ResultPlan {
   /// The number of the kernel's result.
@@ -34,10 +39,12 @@ struct ResultPlan {
   Type element;
   /// The tensor map that stores it, where its rows allow one.
   std::optional<unsigned> map;
-  /// Where a tile of it is staged in shared memory.
-  int sharedOffset = 0;
+  /// Where its boxes stand among those that are staged together.
+  int stagedAt = 0;
 
   int elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  /// Boxes of kStrip columns, 64 rows each.
+  int boxes() const { return kStrip * elementBytes() / kSwizzleBytes; }
 };
 
 struct Plan {
@@ -48,6 +55,20 @@ struct Plan {
   /// Those of lhs and rhs, then those of results.
   llvm::SmallVector<::mp::runtime::TensorMap> maps;
 
+  /// Stages of the ring.
+  int stages = 0;
+  /// Bytes that one warpgroup stages of a strip, and how many such buffers it
+  /// has.
+  int stagedBytes = 0, stagingBuffers = 0;
+
+  // Shared memory: the ring, the staging buffers of each warpgroup, then for
+  // each stage a barrier "full" and a barrier "empty".
+  int ringBytes() const { return stages * schedule->stageBytes(); }
+  int stagingBytes() const {
+    return schedule->consumers * stagingBuffers * stagedBytes;
+  }
+  int barrierOffset() const { return ringBytes() + stagingBytes(); }
+  int sharedBytes() const { return barrierOffset() + stages * 2 * 8; }
   bool isBatchedKernel() const { return batch.size >= 0 || batch.factor != 1; }
 };
 

@@ -54,19 +54,26 @@ static void emitLoads(Emission &e, Value step, RingPosition position) {
   emitLoad(e, position.stage, k, /*isLhs=*/false);
 }
 
+/// All steps of one tile; returns where the next one starts.
+static RingPosition emitTileLoads(Emission &e, RingPosition start) {
+  auto loop = scf::ForOp::create(
+      e.b, e.i32(0), e.steps, e.i32(1), ValueRange{start.stage, start.parity},
+      [&](OpBuilder &, Location, Value step, ValueRange carried) {
+        RingPosition position{carried[0], carried[1]};
+        OpBuilder::InsertionGuard guard(e.b);
+        e.b.setInsertionPointToEnd(step.getParentBlock());
+        emitLoads(e, step, position);
+        RingPosition next = nextPosition(e, position);
+        scf::YieldOp::create(e.b, ValueRange{next.stage, next.parity});
+      });
+  return {loop.getResult(0), loop.getResult(1)};
+}
+
 void hopper::emitProducer(Emission &e) {
   NVVM::SetMaxRegisterOp::create(e.b, e.schedule.producerRegisters,
                                  NVVM::SetMaxRegisterAction::decrease);
   ifElected(e, [&] {
-    scf::ForOp::create(
-        e.b, e.i32(0), e.steps, e.i32(1), ValueRange{e.i32(0), e.i32(1)},
-        [&](OpBuilder &, Location, Value step, ValueRange carried) {
-          RingPosition position{carried[0], carried[1]};
-          OpBuilder::InsertionGuard guard(e.b);
-          e.b.setInsertionPointToEnd(step.getParentBlock());
-          emitLoads(e, step, position);
-          RingPosition next = nextPosition(e, position);
-          scf::YieldOp::create(e.b, ValueRange{next.stage, next.parity});
-        });
+    forTiles(e, {e.i32(0), e.i32(1)},
+             [&](RingPosition position) { return emitTileLoads(e, position); });
   });
 }

@@ -102,34 +102,35 @@ static Value emitStep(Emission &e, RingPosition position, Value accumulators,
   return accumulators;
 }
 
-/// The products of the step before are done: its stage may be loaded again.
-static void emitRelease(Emission &e, Value stage) {
-  NVVM::WgmmaWaitGroupSyncOp::create(e.b, 1);
+void hopper::emitRelease(Emission &e, Value stage) {
   e.ifThen(e.equal(e.thread, e.i32(0)), [&] {
     NVVM::MBarrierArriveOp::create(e.b, TypeRange{}, emptyBarrier(e, stage),
                                    /*count=*/Value());
   });
 }
 
-SmallVector<Value> hopper::emitProducts(Emission &e) {
+SmallVector<Value> hopper::emitProducts(Emission &e, RingPosition &position) {
   Value none = LLVM::UndefOp::create(e.b, accumulatorType(e));
-  RingPosition first{e.i32(0), e.i32(0)};
-  Value begun = emitStep(e, first, none, /*isFirst=*/true);
-  RingPosition second = nextPosition(e, first);
+  Value begun = emitStep(e, position, none, /*isFirst=*/true);
+  RingPosition second = nextPosition(e, position);
   auto loop = scf::ForOp::create(
       e.b, e.i32(1), e.steps, e.i32(1),
-      ValueRange{begun, second.stage, second.parity, first.stage},
+      ValueRange{begun, second.stage, second.parity, position.stage},
       [&](OpBuilder &, Location, Value step, ValueRange carried) {
         OpBuilder::InsertionGuard guard(e.b);
         e.b.setInsertionPointToEnd(step.getParentBlock());
-        RingPosition position{carried[1], carried[2]};
-        Value sum = emitStep(e, position, carried[0], /*isFirst=*/false);
+        RingPosition current{carried[1], carried[2]};
+        Value sum = emitStep(e, current, carried[0], /*isFirst=*/false);
+        // The products of the step before are done.
+        NVVM::WgmmaWaitGroupSyncOp::create(e.b, 1);
         emitRelease(e, carried[3]);
-        RingPosition next = nextPosition(e, position);
+        RingPosition next = nextPosition(e, current);
         scf::YieldOp::create(
-            e.b, ValueRange{sum, next.stage, next.parity, position.stage});
+            e.b, ValueRange{sum, next.stage, next.parity, current.stage});
       });
   NVVM::WgmmaWaitGroupSyncOp::create(e.b, 0);
+  emitRelease(e, loop.getResult(3));
+  position = {loop.getResult(1), loop.getResult(2)};
   SmallVector<Value> accumulators;
   for (int i = 0; i < e.schedule.blockN / 2; ++i)
     accumulators.push_back(

@@ -29,8 +29,7 @@ static constexpr bool isValid(const Schedule &s) {
          s.consumerRegisters % 8 == 0 && s.producerRegisters >= 24 &&
          s.consumerRegisters <= 255 && kept <= s.launchRegisters * warpgroups &&
          s.blocks * s.threads() * s.launchRegisters <= 65536 &&
-         // Each block also takes 1 KB for the system.
-         s.blocks * (s.sharedBytes() + 1024) <= 228 * 1024;
+         s.stages * (s.stageBytes() + 16) <= s.availableBytes();
 }
 
 static constexpr bool areValid() {

@@ -16,14 +16,16 @@ inline constexpr int kStep = 64;
 inline constexpr int kSwizzleBytes = 128;
 /// The swizzle repeats after eight rows; buffers start at a multiple of that.
 inline constexpr int kAtomBytes = 8 * kSwizzleBytes;
-/// Shared memory that a block of sm_90 may have.
-inline constexpr int kMaxSharedBytes = 227 * 1024;
+/// Shared memory of a multiprocessor of sm_90, what the system takes of it for
+/// each block.
+inline constexpr int kProcessorBytes = 228 * 1024, kSystemBytes = 1024;
 
 /// A row of Schedules.def.
 struct Schedule {
   llvm::StringRef name;
   int consumers;
   int blockN;
+  /// At most; less if results need much shared memory.
   int stages;
   int blocks;
   int launchRegisters, producerRegisters, consumerRegisters;
@@ -34,9 +36,10 @@ struct Schedule {
   constexpr int lhsBytes() const { return blockM() * kStep * 2; }
   constexpr int rhsBytes() const { return blockN * kStep * 2; }
   constexpr int stageBytes() const { return lhsBytes() + rhsBytes(); }
-  constexpr int ringBytes() const { return stages * stageBytes(); }
-  /// The ring, then for each stage a barrier "full" and a barrier "empty".
-  constexpr int sharedBytes() const { return ringBytes() + stages * 2 * 8; }
+  /// What a block may have if `blocks` share a multiprocessor.
+  constexpr int availableBytes() const {
+    return kProcessorBytes / blocks - kSystemBytes;
+  }
 };
 
 llvm::ArrayRef<Schedule> schedules();

@@ -1,9 +1,10 @@
 //===- Stores.cpp - results to global memory ------------------------------===//
 //
-// A result that has a tensor map is staged in the ring, whose loads are over by
-// then: boxes of 64 rows and 128 bytes, swizzled as the map says so that the
-// eight rows that a warp writes at once fall on different banks. The copies cut
-// off what lies outside the matrix. Other results are stored pair by pair.
+// A result that has a tensor map is staged in shared memory, a strip of columns
+// at a time: boxes of 64 rows and 128 bytes, swizzled as the map says so that
+// the eight rows that a warp writes at once fall on different banks. While one
+// strip is stored, the next is computed. The copies cut off what lies outside
+// the matrix. Other results are stored pair by pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,34 +16,25 @@ using namespace mlir;
 using namespace mlir::mp::cuda;
 using namespace mlir::mp::cuda::hopper;
 
-static constexpr int kBoxBytes = kRowsOfWgmma * kSwizzleBytes;
-
 /// Barrier 0 is that of all threads.
-static constexpr int kAllComputing = 1, kFirstOfWarpgroup = 2;
+static constexpr int kFirstOfWarpgroup = 1;
 
-static bool stages(Emission &e) {
-  return llvm::any_of(e.plan.results,
-                      [](const ResultPlan &r) { return r.map.has_value(); });
-}
+static bool stages(Emission &e) { return e.plan.stagedBytes > 0; }
 
-void hopper::beginStores(Emission &e) {
-  // The other warpgroup may still multiply what this one would overwrite.
-  if (stages(e) && e.schedule.consumers > 1)
-    emitBarrier(e, e.i32(kAllComputing), kWarpgroup * e.schedule.consumers);
-}
-
-/// Where this warpgroup's rows of a result are staged.
-static Value stagedRows(Emission &e, const ResultPlan &result) {
-  int bytes = kRowsOfWgmma * e.schedule.blockN * result.elementBytes();
+/// The staging buffer of this warpgroup for a strip.
+static Value stagedStrip(Emission &e, int strip) {
+  int bytes = e.plan.stagedBytes, buffers = e.plan.stagingBuffers;
   Value computing = e.sub(e.warpgroup, e.i32(1));
-  return e.sharedAt(e.shared, e.add(e.mul(computing, e.i32(bytes)),
-                                    e.i32(result.sharedOffset)));
+  return e.sharedAt(e.shared,
+                    e.add(e.mul(computing, e.i32(buffers * bytes)),
+                          e.i32(e.plan.ringBytes() + strip % buffers * bytes)));
 }
 
 static void emitStaged(Emission &e, const ResultPlan &result,
                        const Pair &pair) {
   int bytes = result.elementBytes();
-  int start = 8 * pair.group * bytes;
+  int strip = pair.group / (kStrip / 8);
+  int start = 8 * (pair.group % (kStrip / 8)) * bytes;
   Value rowInEight = e.div(e.lane, e.i32(4));
   Value inWarpgroup =
       e.add(e.add(e.mul(e.warp, e.i32(16)), rowInEight), e.i32(8 * pair.half));
@@ -52,8 +44,9 @@ static void emitStaged(Emission &e, const ResultPlan &result,
       e.b.createOrFold<arith::XOrIOp>(inRow, e.mul(rowInEight, e.i32(16)));
   Value offset = e.add(e.mul(inWarpgroup, e.i32(kSwizzleBytes)), swizzled);
   Value target =
-      e.sharedAt(stagedRows(e, result),
-                 e.add(offset, e.i32(start / kSwizzleBytes * kBoxBytes)));
+      e.sharedAt(stagedStrip(e, strip),
+                 e.add(offset, e.i32(result.stagedAt +
+                                     start / kSwizzleBytes * kBoxBytes)));
   LLVM::StoreOp::create(e.b, pair.value, target, 2 * bytes);
 }
 
@@ -105,23 +98,37 @@ void hopper::emitStore(Emission &e, const ResultPlan &result, Pair pair) {
     emitDirect(e, result, pair);
 }
 
-static void emitCopies(Emission &e, const ResultPlan &result) {
+static void emitCopies(Emission &e, const ResultPlan &result, int strip) {
   int columns = kSwizzleBytes / result.elementBytes();
   Value computing = e.sub(e.warpgroup, e.i32(1));
   Value row = e.add(e.tile.m, e.mul(computing, e.i32(kRowsOfWgmma)));
-  Value source = stagedRows(e, result);
-  for (int box = 0; box < e.schedule.blockN / columns; ++box) {
-    SmallVector<Value> at{e.add(e.tile.n, e.i32(box * columns)), row};
+  Value source = stagedStrip(e, strip);
+  for (int box = 0; box < result.boxes(); ++box) {
+    int column = strip * kStrip + box * columns;
+    SmallVector<Value> at{e.add(e.tile.n, e.i32(column)), row};
     if (e.plan.isBatchedKernel())
       at.push_back(e.tile.batch);
     NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-        e.b, e.maps[*result.map], e.sharedAt(source, e.i32(box * kBoxBytes)),
-        at, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+        e.b, e.maps[*result.map],
+        e.sharedAt(source, e.i32(result.stagedAt + box * kBoxBytes)), at,
+        /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
         /*predicate=*/Value());
   }
 }
 
-void hopper::endStores(Emission &e) {
+static void waitForReads(Emission &e, int pending) {
+  NVVM::CpAsyncBulkWaitGroupOp::create(e.b, pending, e.b.getUnitAttr());
+}
+
+/// How many strips may be on their way when the next one, perhaps the first of
+/// the next tile, is staged.
+static int pendingStrips(Emission &e, int strip) {
+  int strips = e.schedule.blockN / kStrip, buffers = e.plan.stagingBuffers;
+  bool isLast = strip == strips - 1;
+  return buffers == 1 || (isLast && strips % buffers) ? 0 : 1;
+}
+
+void hopper::endStrip(Emission &e, int strip) {
   if (!stages(e))
     return;
   NVVM::FenceProxyOp::create(
@@ -129,13 +136,20 @@ void hopper::endStores(Emission &e) {
       NVVM::SharedSpaceAttr::get(e.b.getContext(),
                                  NVVM::SharedSpace::shared_cta));
   Value computing = e.sub(e.warpgroup, e.i32(1));
-  emitBarrier(e, e.add(computing, e.i32(kFirstOfWarpgroup)), kWarpgroup);
+  Value barrier = e.add(computing, e.i32(kFirstOfWarpgroup));
+  emitBarrier(e, barrier, kWarpgroup);
   ifElected(e, [&] {
     for (const ResultPlan &result : e.plan.results)
       if (result.map)
-        emitCopies(e, result);
+        emitCopies(e, result, strip);
     NVVM::CpAsyncBulkCommitGroupOp::create(e.b);
-    // Shared memory must stay until it has been read.
-    NVVM::CpAsyncBulkWaitGroupOp::create(e.b, 0, e.b.getUnitAttr());
+    waitForReads(e, pendingStrips(e, strip));
   });
+  // The next strip overwrites what has been read by now.
+  emitBarrier(e, barrier, kWarpgroup);
+}
+
+void hopper::endStores(Emission &e) {
+  if (stages(e))
+    ifElected(e, [&] { waitForReads(e, 0); });
 }
