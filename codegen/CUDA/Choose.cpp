@@ -24,13 +24,18 @@ static constexpr double kWaveSeconds = 2e-6;
 /// estimate: 64 x 64 then reaches 89 %, 32 x 32 80 % of the rate.
 static constexpr double kEvenWarpTile = 4;
 static constexpr int64_t kMostSplits = 16;
+/// What the L2 cache of a chip without figures reads, in bandwidths of memory.
+static constexpr double kCacheShare = 3;
+/// What the shorter of two times that overlap still costs. An estimate.
+static constexpr double kOverlapCost = 0.1;
 
 namespace {
 /// What the model needs of the chip and the problem.
 struct Problem {
   const Chip &chip;
-  double flops;     ///< per second, of all multiprocessors
-  double bandwidth; ///< of memory
+  double flops;          ///< per second, of all multiprocessors
+  double bandwidth;      ///< of memory
+  double cacheBandwidth; ///< of the L2 cache
   int64_t batch, m, n, k;
   int64_t elementBytes;
 };
@@ -52,27 +57,58 @@ ArrayRef<MatmulSchedule> cuda::schedulesOf(const Chip &chip) {
   return chip.sharedPerSM >= 164 * 1024 ? large : small;
 }
 
-static double secondsOf(const MatmulSchedule &s, const Problem &p) {
-  double tiles = llvm::divideCeil(p.m, s.blockM) *
-                 llvm::divideCeil(p.n, s.blockN) * p.batch;
-  double atOnce = static_cast<double>(p.chip.multiprocessors * s.resident);
-  double waves = std::ceil(tiles * s.splitK / atOnce);
-  double depth = llvm::alignTo(llvm::divideCeil(p.k, s.splitK), s.blockK);
-  double reads = kEvenWarpTile / s.warpM + kEvenWarpTile / s.warpN;
-  double blockFlops = 2.0 * s.blockM * s.blockN * depth * (1 + reads);
-  double perBlock = blockFlops * atOnce / p.flops;
-  // A wave that is not full still takes as long as one of its blocks would with
-  // the multiprocessor to itself.
-  double last = tiles * s.splitK - (waves - 1) * atOnce;
-  double share = std::max(1.0 / s.resident, last / atOnce);
-  double compute = (waves - 1 + share) * perBlock + waves * kWaveSeconds;
+static double tilesOf(const MatmulSchedule &s, const Problem &p) {
+  return static_cast<double>(llvm::divideCeil(p.m, s.blockM) *
+                             llvm::divideCeil(p.n, s.blockN) * p.batch);
+}
 
+/// Positions along k that one block adds up.
+static double depthOf(const MatmulSchedule &s, const Problem &p) {
+  return llvm::alignTo(llvm::divideCeil(p.k, s.splitK), s.blockK);
+}
+
+/// Seconds of the tensor cores.
+static double computeSeconds(const MatmulSchedule &s, const Problem &p) {
+  double blocks = tilesOf(s, p) * s.splitK;
+  double atOnce = static_cast<double>(p.chip.multiprocessors * s.resident);
+  double waves = std::ceil(blocks / atOnce);
+  double reads = kEvenWarpTile / s.warpM + kEvenWarpTile / s.warpN;
+  double blockFlops = 2.0 * s.blockM * s.blockN * depthOf(s, p) * (1 + reads);
+  double wave = blockFlops * atOnce / p.flops;
+  // The last wave takes as long as one of its blocks would with the
+  // multiprocessor to itself.
+  double last = blocks - (waves - 1) * atOnce;
+  double share = std::max(1.0 / s.resident, last / atOnce);
+  return (waves - 1 + share) * wave + waves * kWaveSeconds;
+}
+
+/// Seconds in which memory gives each operand once and takes the result.
+static double memorySeconds(const Problem &p) {
+  double elements =
+      static_cast<double>(p.batch) * ((p.m + p.n) * p.k + p.m * p.n);
+  return elements * p.elementBytes / p.bandwidth;
+}
+
+/// Seconds in which the cache gives each block its operands.
+static double cacheSeconds(const MatmulSchedule &s, const Problem &p) {
+  double elements =
+      tilesOf(s, p) * s.splitK * (s.blockM + s.blockN) * depthOf(s, p);
+  return elements * p.elementBytes / p.cacheBandwidth;
+}
+
+/// Seconds in which the parts of a split sum are written and read.
+static double splitSeconds(const MatmulSchedule &s, const Problem &p) {
+  if (s.splitK == 1)
+    return 0;
   double results = static_cast<double>(p.batch) * p.m * p.n;
-  double bytes = p.elementBytes *
-                 (static_cast<double>(p.batch) * (p.m + p.n) * p.k + results);
-  double splitBytes = s.splitK > 1 ? 8.0 * results * s.splitK : 0;
-  double splits = s.splitK > 1 ? kWaveSeconds + splitBytes / p.bandwidth : 0;
-  return std::max(compute, bytes / p.bandwidth) + splits;
+  return kWaveSeconds + 8 * results * s.splitK / p.bandwidth;
+}
+
+static double secondsOf(const MatmulSchedule &s, const Problem &p) {
+  double parts[] = {computeSeconds(s, p), memorySeconds(p), cacheSeconds(s, p)};
+  double longest = *llvm::max_element(parts);
+  double all = parts[0] + parts[1] + parts[2];
+  return longest + kOverlapCost * (all - longest) + splitSeconds(s, p);
 }
 
 static FailureOr<Problem> makeProblem(const MatmulKernel &kernel,
@@ -99,6 +135,8 @@ static FailureOr<Problem> makeProblem(const MatmulKernel &kernel,
   return Problem{chip,
                  *llvm::max_element(rates->rates),
                  model->bandwidth,
+                 model->caches.empty() ? kCacheShare * model->bandwidth
+                                       : model->caches.back().bandwidth,
                  sizeOf(kernel.batch),
                  sizeOf(kernel.m),
                  sizeOf(kernel.n),
