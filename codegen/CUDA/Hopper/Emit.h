@@ -10,29 +10,17 @@
 #ifndef MP_CODEGEN_CUDA_HOPPER_EMIT_H
 #define MP_CODEGEN_CUDA_HOPPER_EMIT_H
 
+#include "codegen/CUDA/Emitted.h"
 #include "codegen/CUDA/Hopper/Plan.h"
-#include "mlir/IR/OwningOpRef.h"
 
 namespace mlir::mp::cuda::hopper {
-
-/// A module with one gpu.module with one llvm.func, the kernel, and how it is
-/// launched.
-struct Emitted {
-  OwningOpRef<ModuleOp> module;
-  ::mp::runtime::CudaKernel
-      launch; ///< `maps` points into the field of that name.
-  std::vector<::mp::runtime::TensorMap> maps;
-};
 
 /// The name of the function.
 inline constexpr char kFunctionName[] = "mp_wgmma";
 
-/// The dialects of what this emits.
-void registerDialects(DialectRegistry &registry);
-
 /// Emits the kernel; null if this path cannot take it, and why not.
-std::optional<Emitted> emit(const MatmulKernel &kernel,
-                            const Schedule &schedule, std::string &whyNot);
+std::optional<EmittedKernel>
+emit(const MatmulKernel &kernel, const Schedule &schedule, std::string &whyNot);
 
 } // namespace mlir::mp::cuda::hopper
 
