@@ -75,6 +75,10 @@ struct CudaGrid {
   /// Whether all blocks are numbered along x alone (a tile order of the
   /// kernel's own: it then finds its tile by itself).
   bool flat = false;
+  /// If not zero: a block goes through several tiles (flat kernels only), and
+  /// the launch needs no more blocks than this for each multiprocessor. More do
+  /// no harm.
+  int32_t blocksPerProcessor = 0;
 };
 
 /// A kernel for a GPU, as PTX or cubin beside this. Its parameters are the
