@@ -1,0 +1,193 @@
+//===- Program.cpp - loading and launching through CUDA's driver ----------===//
+
+#include "runtime/CUDA/Program.h"
+#include <algorithm>
+
+using namespace mp::runtime;
+using namespace mp::runtime::cuda;
+
+/// Beyond this a kernel must ask for its shared memory.
+static constexpr uint32_t kStaticSharedLimit = 48 << 10;
+/// The most blocks along x, and along y or z.
+static constexpr int64_t kMaxX = 0x7fffffff, kMaxYZ = 65535;
+/// Of cuModuleLoadDataEx: where to write what went wrong, and its size.
+static constexpr int kErrorLog = 5, kErrorLogBytes = 6;
+
+namespace {
+/// Makes a context the thread's current one, for as long as this lives.
+class ContextScope {
+public:
+  ContextScope(const Driver &driver, Context context) : driver(driver) {
+    if (driver.getContext(&before) == kSuccess && before == context)
+      return;
+    result = driver.setContext(context);
+    isChanged = result == kSuccess;
+  }
+  ~ContextScope() {
+    if (isChanged)
+      driver.setContext(before);
+  }
+  ContextScope(const ContextScope &) = delete;
+  ContextScope &operator=(const ContextScope &) = delete;
+
+  Result result = kSuccess;
+
+private:
+  const Driver &driver;
+  Context before = nullptr;
+  bool isChanged = false;
+};
+} // namespace
+
+static int64_t extentOf(int64_t extent, const int64_t *sizes) {
+  return extent < 0 ? sizes[-1 - extent] : extent;
+}
+
+Blocks cuda::blocksOf(const CudaGrid &grid, const int64_t *sizes) {
+  Blocks blocks{};
+  for (int i = 0; i != 3; ++i)
+    blocks.count[i] =
+        (extentOf(grid.extent[i], sizes) + grid.tile[i] - 1) / grid.tile[i];
+  if (grid.flat)
+    return {{blocks.total(), 1, 1}};
+  return blocks;
+}
+
+static int64_t workspaceOf(const CudaKernel &kernel, const int64_t *sizes) {
+  return kernel.workspaceBytes +
+         kernel.workspacePerBlock * blocksOf(kernel.grid, sizes).total();
+}
+
+std::string cuda::architectureOf(const Driver &driver, int device,
+                                 std::string &error) {
+  Device handle;
+  int major = 0, minor = 0;
+  if (!driver.check(driver.deviceGet(&handle, device), "cuDeviceGet", error) ||
+      !driver.check(driver.deviceAttribute(&major, kMajor, handle),
+                    "cuDeviceGetAttribute", error) ||
+      !driver.check(driver.deviceAttribute(&minor, kMinor, handle),
+                    "cuDeviceGetAttribute", error))
+    return {};
+  return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+std::unique_ptr<Program> Program::load(const Driver &driver, int device,
+                                       const void *image,
+                                       const CudaKernel *kernels, size_t count,
+                                       std::string &error) {
+  std::unique_ptr<Program> program(new Program(driver));
+  Device handle;
+  if (!driver.check(driver.deviceGet(&handle, device), "cuDeviceGet", error) ||
+      !driver.check(driver.primaryContext(&program->context, handle),
+                    "cuDevicePrimaryCtxRetain", error))
+    return nullptr;
+  ContextScope scope(driver, program->context);
+  if (!driver.check(scope.result, "cuCtxSetCurrent", error))
+    return nullptr;
+  char log[2048] = "";
+  int options[] = {kErrorLog, kErrorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
+  Result result =
+      driver.loadModule(&program->module, image, 2, options, values);
+  if (!driver.check(result, "cuModuleLoadDataEx", error)) {
+    error += std::string("\n") + log;
+    return nullptr;
+  }
+  if (!program->loadKernels(kernels, count, error))
+    return nullptr;
+  return program;
+}
+
+bool Program::loadKernels(const CudaKernel *given, size_t count,
+                          std::string &error) {
+  for (const CudaKernel *kernel = given; kernel != given + count; ++kernel) {
+    Loaded loaded{*kernel, kernel->name};
+    std::string what = "cuModuleGetFunction of " + loaded.name;
+    Result result =
+        driver.getFunction(&loaded.function, module, loaded.name.c_str());
+    if (!driver.check(result, what.c_str(), error))
+      return false;
+    if (kernel->dynamicSharedBytes > kStaticSharedLimit) {
+      result = driver.setAttribute(loaded.function, kMaxDynamicShared,
+                                   int(kernel->dynamicSharedBytes));
+      what = "setting the shared memory of " + loaded.name + " to " +
+             std::to_string(kernel->dynamicSharedBytes) + " bytes";
+      if (!driver.check(result, what.c_str(), error))
+        return false;
+    }
+    kernels.push_back(std::move(loaded));
+  }
+  return true;
+}
+
+Program::~Program() {
+  if (!module)
+    return;
+  ContextScope scope(driver, context);
+  driver.unloadModule(module);
+}
+
+int64_t Program::workspaceBytes(const int64_t *sizes) const {
+  int64_t bytes = 0;
+  for (const Loaded &loaded : kernels)
+    bytes = std::max(bytes, workspaceOf(loaded.kernel, sizes));
+  return bytes;
+}
+
+bool Program::isEmpty(const int64_t *sizes) const {
+  return std::any_of(kernels.begin(), kernels.end(), [&](const Loaded &loaded) {
+    return blocksOf(loaded.kernel.grid, sizes).total() == 0;
+  });
+}
+
+bool Program::launch(const LaunchArguments &arguments,
+                     std::string &error) const {
+  ContextScope scope(driver, context);
+  if (!driver.check(scope.result, "cuCtxSetCurrent", error))
+    return false;
+  return std::all_of(kernels.begin(), kernels.end(), [&](const Loaded &loaded) {
+    return launchOne(loaded, arguments, error);
+  });
+}
+
+/// The launch's parameters: buffers, sizes, workspace.
+static std::vector<void *> parametersOf(const LaunchArguments &arguments,
+                                        void *const &workspace) {
+  std::vector<void *> parameters;
+  parameters.reserve(arguments.bufferCount + arguments.sizeCount + 1);
+  for (size_t i = 0; i != arguments.bufferCount; ++i)
+    parameters.push_back(const_cast<void **>(arguments.buffers + i));
+  for (size_t i = 0; i != arguments.sizeCount; ++i)
+    parameters.push_back(const_cast<int64_t *>(arguments.sizes + i));
+  if (workspace)
+    parameters.push_back(const_cast<void **>(&workspace));
+  return parameters;
+}
+
+bool Program::launchOne(const Loaded &loaded, const LaunchArguments &arguments,
+                        std::string &error) const {
+  const CudaKernel &kernel = loaded.kernel;
+  Blocks blocks = blocksOf(kernel.grid, arguments.sizes);
+  if (blocks.count[0] > kMaxX || blocks.count[1] > kMaxYZ ||
+      blocks.count[2] > kMaxYZ) {
+    error = "kernel " + loaded.name + " needs more blocks than a grid may have";
+    return false;
+  }
+  int64_t bytes = workspaceOf(kernel, arguments.sizes);
+  void *workspace = bytes ? arguments.workspace : nullptr;
+  if (workspace &&
+      !driver.check(driver.fill(reinterpret_cast<DevicePointer>(workspace), 0,
+                                size_t(bytes), arguments.stream),
+                    "cuMemsetD8Async", error))
+    return false;
+  std::vector<void *> parameters = parametersOf(arguments, workspace);
+  Result result = driver.launch(
+      loaded.function, unsigned(blocks.count[0]), unsigned(blocks.count[1]),
+      unsigned(blocks.count[2]), kernel.block[0], kernel.block[1],
+      kernel.block[2], kernel.dynamicSharedBytes, arguments.stream,
+      parameters.data(), nullptr);
+  if (result == kSuccess)
+    return true;
+  return driver.check(result, ("cuLaunchKernel of " + loaded.name).c_str(),
+                      error);
+}
