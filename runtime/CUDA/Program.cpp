@@ -102,6 +102,10 @@ bool Program::loadKernels(const CudaKernel *given, size_t count,
                           std::string &error) {
   for (const CudaKernel *kernel = given; kernel != given + count; ++kernel) {
     Loaded loaded{*kernel, kernel->name};
+    if (*std::min_element(kernel->grid.tile, kernel->grid.tile + 3) < 1) {
+      error = "kernel " + loaded.name + " has a tile of no extent";
+      return false;
+    }
     std::string what = "cuModuleGetFunction of " + loaded.name;
     Result result =
         driver.getFunction(&loaded.function, module, loaded.name.c_str());
