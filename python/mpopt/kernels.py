@@ -20,9 +20,6 @@ CompileCpu = Callable[[str], int]
 CompileCuda = Callable[[str, int], None]
 """Compiles a kernel's text for a device and hands it to `load_cuda`."""
 
-_CPU_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_CUDA_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-
 _lock = threading.Lock()
 _native: Any = None
 
@@ -30,10 +27,9 @@ _native: Any = None
 def connect(library: Any) -> None:
     """Tell the launch path, a `ctypes.CDLL`, whom to ask for kernels."""
     global _native
-    for name in ("mpopt_error",):
-        getattr(library, name).restype = ctypes.c_char_p
+    library.mpopt_error.restype = ctypes.c_char_p
     library.mpopt_region_copies.restype = ctypes.c_int64
-    library.mpopt_set_compilers(_on_cpu, _on_cuda)
+    library.mpopt_set_compilers(*_CALLBACKS)
     _native = library
 
 
@@ -73,12 +69,10 @@ compilers: dict[str, Any] = {"cpu": _compile_cpu, "cuda": _compile_cuda}
 """Who compiles for a device type. Tests put others here."""
 
 
-@_CPU_CALLBACK
 def _on_cpu(address: int, length: int) -> int | None:
     return _guarded(lambda text: compilers["cpu"](text), address, length)
 
 
-@_CUDA_CALLBACK
 def _on_cuda(address: int, length: int, device: int) -> int:
     def compile_it(text: str) -> int:
         compilers["cuda"](text, device)
@@ -99,3 +93,9 @@ def _guarded(compile_it: Callable[[str], int], address: int, length: int) -> int
         return None
     log.counters["kernels"] += 1
     return made
+
+
+_CALLBACKS = (
+    ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(_on_cpu),
+    ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(_on_cuda),
+)

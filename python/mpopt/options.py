@@ -44,7 +44,14 @@ PRECISIONS = {"": "none", "bf16": "bf16", "fp16": "f16"}
 FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
-_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS", "MPOPT_TOOL"}
+_OTHER_VARIABLES = {
+    "MPOPT_CONFIG",
+    "MPOPT_CUDA_DRIVER",
+    "MPOPT_KERNEL_CACHE",
+    "MPOPT_LOGS",
+    "MPOPT_PTXAS",
+    "MPOPT_TOOL",
+}
 _NOT_HASHED = {"dump", "rewrite_log"}
 _PATHS = {"dump", "rewrite_log"}
 

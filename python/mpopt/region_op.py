@@ -20,10 +20,9 @@ from typing import Any
 
 import torch
 
-from . import kernels
+from . import _torch, kernels
 from .errors import MpoptError
 
-NAME = "mpopt::region"
 _SCHEMA = "region(Tensor[] inputs, str kernel, SymInt[] sizes) -> Tensor[]"
 _LIBRARY = "_mpopt_torch.so"
 _TENSOR = re.compile(r"tensor<([^>]*)>")
@@ -95,23 +94,15 @@ def load() -> Any:
     Raises MpoptError if the library is missing or does not load.
     """
     path = Path(__file__).with_name(_LIBRARY)
-    library = torch.library.Library("mpopt", "DEF")
-    tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_contiguous_strides)
-    library.define(_SCHEMA, tags=tags)
-    torch.library.register_fake(NAME, _fake, lib=library)
-    try:
-        # Local symbols: it needs those of libtorch_cpu.so, which it names.
-        native = ctypes.CDLL(str(path))
-    except OSError as error:
-        library._destroy()
-        raise MpoptError(f"cannot load the operators: {error}; run tools/dev.sh build") from error
+    with _torch.defining_operator("mpopt", _SCHEMA, _fake) as target:
+        try:
+            # Local symbols: it needs those of libtorch_cpu.so, which it names.
+            native = ctypes.CDLL(str(path))
+        except OSError as error:
+            text = f"cannot load the operators: {error}; run tools/dev.sh build"
+            raise MpoptError(text) from error
     kernels.connect(native)
-    _KEPT.append(library)
-    return torch.ops.mpopt.region.default
-
-
-_KEPT: list[Any] = []
-"""The operator lasts as long as the object that defined it."""
+    return target
 
 
 def _fake(

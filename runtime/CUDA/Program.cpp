@@ -72,8 +72,7 @@ std::string cuda::architectureOf(const Driver &driver, int device,
 }
 
 std::unique_ptr<Program> Program::load(const Driver &driver, int device,
-                                       const void *image,
-                                       const CudaKernel *kernels, size_t count,
+                                       const CudaImage *images, size_t count,
                                        std::string &error) {
   std::unique_ptr<Program> program(new Program(driver));
   Device handle;
@@ -84,51 +83,56 @@ std::unique_ptr<Program> Program::load(const Driver &driver, int device,
   ContextScope scope(driver, program->context);
   if (!driver.check(scope.result, "cuCtxSetCurrent", error))
     return nullptr;
-  char log[2048] = "";
-  int options[] = {kErrorLog, kErrorLogBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
-  Result result =
-      driver.loadModule(&program->module, image, 2, options, values);
-  if (!driver.check(result, "cuModuleLoadDataEx", error)) {
-    error += std::string("\n") + log;
-    return nullptr;
-  }
-  if (!program->loadKernels(kernels, count, error))
-    return nullptr;
+  program->kernels.reserve(count);
+  for (const CudaImage *image = images; image != images + count; ++image)
+    if (!program->loadOne(*image, error))
+      return nullptr;
   return program;
 }
 
-bool Program::loadKernels(const CudaKernel *given, size_t count,
-                          std::string &error) {
-  for (const CudaKernel *kernel = given; kernel != given + count; ++kernel) {
-    Loaded loaded{*kernel, kernel->name};
-    if (*std::min_element(kernel->grid.tile, kernel->grid.tile + 3) < 1) {
-      error = "kernel " + loaded.name + " has a tile of no extent";
-      return false;
-    }
-    std::string what = "cuModuleGetFunction of " + loaded.name;
-    Result result =
-        driver.getFunction(&loaded.function, module, loaded.name.c_str());
-    if (!driver.check(result, what.c_str(), error))
-      return false;
-    if (kernel->dynamicSharedBytes > kStaticSharedLimit) {
-      result = driver.setAttribute(loaded.function, kMaxDynamicShared,
-                                   int(kernel->dynamicSharedBytes));
-      what = "setting the shared memory of " + loaded.name + " to " +
-             std::to_string(kernel->dynamicSharedBytes) + " bytes";
-      if (!driver.check(result, what.c_str(), error))
-        return false;
-    }
-    kernels.push_back(std::move(loaded));
+/// Loads code; what the driver's assembler says goes into `error`.
+static Module loadModule(const Driver &driver, const void *code,
+                         std::string &error) {
+  char log[2048] = "";
+  int options[] = {kErrorLog, kErrorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
+  Module module = nullptr;
+  Result result = driver.loadModule(&module, code, 2, options, values);
+  if (driver.check(result, "cuModuleLoadDataEx", error))
+    return module;
+  error += std::string("\n") + log;
+  return nullptr;
+}
+
+bool Program::loadOne(const CudaImage &image, std::string &error) {
+  const CudaKernel &kernel = image.kernel;
+  std::string name = kernel.name;
+  if (*std::min_element(kernel.grid.tile, kernel.grid.tile + 3) < 1) {
+    error = "kernel " + name + " has a tile of no extent";
+    return false;
   }
-  return true;
+  Module module = loadModule(driver, image.code, error);
+  if (!module)
+    return false;
+  kernels.push_back({kernel, name, module});
+  Function &function = kernels.back().function;
+  std::string what = "cuModuleGetFunction of " + name;
+  Result result = driver.getFunction(&function, module, name.c_str());
+  if (!driver.check(result, what.c_str(), error))
+    return false;
+  if (kernel.dynamicSharedBytes <= kStaticSharedLimit)
+    return true;
+  what = "setting the shared memory of " + name + " to " +
+         std::to_string(kernel.dynamicSharedBytes) + " bytes";
+  result = driver.setAttribute(function, kMaxDynamicShared,
+                               int(kernel.dynamicSharedBytes));
+  return driver.check(result, what.c_str(), error);
 }
 
 Program::~Program() {
-  if (!module)
-    return;
   ContextScope scope(driver, context);
-  driver.unloadModule(module);
+  for (const Loaded &loaded : kernels)
+    driver.unloadModule(loaded.module);
 }
 
 int64_t Program::workspaceBytes(const int64_t *sizes) const {

@@ -22,14 +22,19 @@ struct LaunchArguments {
   Stream stream;
 };
 
+/// A kernel and the code that holds it.
+struct CudaImage {
+  CudaKernel kernel;
+  /// A cubin, or PTX that ends with a null.
+  const void *code;
+};
+
 /// The kernels of one region, launched one after the other.
 class Program {
 public:
-  /// Loads `image`, a cubin or PTX that ends with a null. The first of CUDA's
-  /// calls that fails is the `error`.
+  /// Loads all code. The first of CUDA's calls that fails is the `error`.
   static std::unique_ptr<Program> load(const Driver &driver, int device,
-                                       const void *image,
-                                       const CudaKernel *kernels, size_t count,
+                                       const CudaImage *images, size_t count,
                                        std::string &error);
   ~Program();
   Program(const Program &) = delete;
@@ -47,17 +52,17 @@ private:
   struct Loaded {
     CudaKernel kernel;
     std::string name;
+    Module module = nullptr;
     Function function = nullptr;
   };
 
   explicit Program(const Driver &driver) : driver(driver) {}
-  bool loadKernels(const CudaKernel *given, size_t count, std::string &error);
+  bool loadOne(const CudaImage &image, std::string &error);
   bool launchOne(const Loaded &loaded, const LaunchArguments &arguments,
                  std::string &error) const;
 
   const Driver &driver;
   Context context = nullptr;
-  Module module = nullptr;
   std::vector<Loaded> kernels;
 };
 

@@ -87,17 +87,15 @@ MPOPT_EXPORT int mpopt_prepare_cuda(const char *text, size_t length,
   return 0;
 }
 
-/// Loads a cubin, or PTX that ends with a null, for the kernel of a text.
+/// Loads the code of a text's kernels on a device.
 MPOPT_EXPORT int mpopt_load_cuda(const char *text, size_t length, int device,
-                                 const void *image, const CudaKernel *kernels,
-                                 size_t count) {
+                                 const cuda::CudaImage *images, size_t count) {
   std::string error;
   Entry *entry = Registry::get().find({text, length}, error);
   const cuda::Driver *driver = entry ? cuda::Driver::get(error) : nullptr;
   std::unique_ptr<cuda::Program> program =
-      driver
-          ? cuda::Program::load(*driver, device, image, kernels, count, error)
-          : nullptr;
+      driver ? cuda::Program::load(*driver, device, images, count, error)
+             : nullptr;
   if (!program || device < 0 || device >= Entry::kMaxDevices) {
     failure = error;
     return 0;

@@ -14,12 +14,14 @@ from mpopt import kernels
 
 SOURCE = Path(__file__).with_suffix(".c")
 SCALED = """module {
-  func.func @kernel(%x: tensor<?x5xf32>, %w: tensor<5xf32>) -> tensor<?x5xf32> attributes {stub = "scaled"} {
+  func.func @kernel(%x: tensor<?x5xf32>, %w: tensor<5xf32>) -> tensor<?x5xf32> attributes {
+      stub = "scaled"} {
   }
 }
 """
 SUMMED = """module {
-  func.func @kernel(%x: tensor<?x5xf32>) -> (tensor<?xf32>, tensor<f32>) attributes {stub = "summed"} {
+  func.func @kernel(%x: tensor<?x5xf32>) -> (tensor<?xf32>, tensor<f32>) attributes {
+      stub = "summed"} {
   }
 }
 """

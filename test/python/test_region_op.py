@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 import stub_kernels
 import torch
-from stub_kernels import SCALED, SUMMED
-
 from mpopt import kernels, log, region_op
 from mpopt.errors import MpoptError
+from stub_kernels import SCALED, SUMMED
 
 FOLDER = Path(__file__).parent
 

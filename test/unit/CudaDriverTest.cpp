@@ -31,7 +31,8 @@ protected:
 
   std::unique_ptr<Program> load(const CudaKernel &kernel,
                                 const char *image = ".version 8.0") {
-    return Program::load(*driver, 1, image, &kernel, 1, error);
+    CudaImage loaded{kernel, image};
+    return Program::load(*driver, 1, &loaded, 1, error);
   }
 
   void *library = nullptr;
