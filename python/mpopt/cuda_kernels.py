@@ -10,11 +10,30 @@ from . import assembler, kernels
 from .errors import MpoptError
 
 
+class _Extent(ctypes.Structure):
+    """Extent of runtime/Kernel.h."""
+
+    _fields_ = (("factor", ctypes.c_int64), ("size", ctypes.c_int32))
+
+
+class _Map(ctypes.Structure):
+    """TensorMap of runtime/Kernel.h."""
+
+    _fields_ = (
+        ("buffer", ctypes.c_int32),
+        ("element", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("extents", _Extent * 3),
+        ("box", ctypes.c_uint32 * 3),
+    )
+
+
 class _Grid(ctypes.Structure):
     """CudaGrid of runtime/Kernel.h."""
 
     _fields_ = (
         ("extent", ctypes.c_int64 * 3),
+        ("factor", ctypes.c_int64 * 3),
         ("tile", ctypes.c_int64 * 3),
         ("flat", ctypes.c_bool),
     )
@@ -30,6 +49,8 @@ class _Kernel(ctypes.Structure):
         ("dynamic_shared_bytes", ctypes.c_uint32),
         ("workspace_per_block", ctypes.c_int64),
         ("workspace_bytes", ctypes.c_int64),
+        ("maps", ctypes.POINTER(_Map)),
+        ("map_count", ctypes.c_int32),
     )
 
 
@@ -86,9 +107,15 @@ def load(native: Any, text: str, device: int, made: Made) -> None:
         raise MpoptError(native.mpopt_error().decode())
 
 
+_ELEMENTS = ("f16", "bf16", "f32")
+"""TensorMap::Element."""
+
+
 def _image(kernel: Mapping[str, Any], code: bytes) -> _Image:
+    maps = [_map(given) for given in kernel.get("maps", ())]
     grid = _Grid(
         (ctypes.c_int64 * 3)(*kernel["extent"]),
+        (ctypes.c_int64 * 3)(*kernel.get("factor", (1, 1, 1))),
         (ctypes.c_int64 * 3)(*kernel["tile"]),
         kernel.get("flat", False),
     )
@@ -99,5 +126,14 @@ def _image(kernel: Mapping[str, Any], code: bytes) -> _Image:
         kernel.get("shared_bytes", 0),
         kernel.get("workspace_per_block", 0),
         kernel.get("workspace_bytes", 0),
+        (_Map * len(maps))(*maps),
+        len(maps),
     )
     return _Image(launch, code)
+
+
+def _map(given: Mapping[str, Any]) -> _Map:
+    extents = (_Extent * 3)(*[_Extent(*extent) for extent in given["extents"]])
+    box = (ctypes.c_uint32 * 3)(*given["box"])
+    element = _ELEMENTS.index(given["element"])
+    return _Map(given["buffer"], element, len(given["extents"]), extents, box)

@@ -24,8 +24,8 @@ using Function = struct OpaqueFunction *;
 using Stream = struct OpaqueStream *;
 using DevicePointer = uint64_t;
 
-/// What the tensor memory accelerator knows of a matrix.
-struct alignas(64) TensorMap {
+/// CUtensorMap: what the tensor memory accelerator knows of a matrix.
+struct alignas(64) EncodedMap {
   uint64_t opaque[16];
 };
 

@@ -1,6 +1,7 @@
 //===- Program.cpp - loading and launching through CUDA's driver ----------===//
 
 #include "runtime/CUDA/Program.h"
+#include "runtime/CUDA/TensorMaps.h"
 #include <algorithm>
 
 using namespace mp::runtime;
@@ -39,15 +40,18 @@ private:
 };
 } // namespace
 
-static int64_t extentOf(int64_t extent, const int64_t *sizes) {
-  return extent < 0 ? sizes[-1 - extent] : extent;
+/// The extent of the problem along one dimension of the grid.
+static int64_t extentOf(const CudaGrid &grid, int dimension,
+                        const int64_t *sizes) {
+  int64_t extent = grid.extent[dimension];
+  return grid.factor[dimension] * (extent < 0 ? sizes[-1 - extent] : extent);
 }
 
 Blocks cuda::blocksOf(const CudaGrid &grid, const int64_t *sizes) {
   Blocks blocks{};
   for (int i = 0; i != 3; ++i)
     blocks.count[i] =
-        (extentOf(grid.extent[i], sizes) + grid.tile[i] - 1) / grid.tile[i];
+        (extentOf(grid, i, sizes) + grid.tile[i] - 1) / grid.tile[i];
   if (grid.flat)
     return {{blocks.total(), 1, 1}};
   return blocks;
@@ -114,7 +118,8 @@ bool Program::loadOne(const CudaImage &image, std::string &error) {
   Module module = loadModule(driver, image.code, error);
   if (!module)
     return false;
-  kernels.push_back({kernel, name, module});
+  std::vector<TensorMap> maps(kernel.maps, kernel.maps + kernel.mapCount);
+  kernels.push_back({kernel, name, std::move(maps), module});
   Function &function = kernels.back().function;
   std::string what = "cuModuleGetFunction of " + name;
   Result result = driver.getFunction(&function, module, name.c_str());
@@ -158,19 +163,38 @@ bool Program::launch(const LaunchArguments &arguments,
   });
 }
 
-/// The launch's parameters: buffers, sizes, workspace.
-static std::vector<void *> parametersOf(const LaunchArguments &arguments,
-                                        void *const &workspace) {
-  std::vector<void *> parameters;
-  parameters.reserve(arguments.bufferCount + arguments.sizeCount + 1);
-  for (size_t i = 0; i != arguments.bufferCount; ++i)
-    parameters.push_back(const_cast<void **>(arguments.buffers + i));
-  for (size_t i = 0; i != arguments.sizeCount; ++i)
-    parameters.push_back(const_cast<int64_t *>(arguments.sizes + i));
-  if (workspace)
-    parameters.push_back(const_cast<void **>(&workspace));
-  return parameters;
-}
+namespace {
+/// What cuLaunchKernel takes: tensor maps, buffers, sizes, workspace.
+class Parameters {
+public:
+  bool addMaps(const Driver &driver, const std::vector<TensorMap> &maps,
+               const LaunchArguments &arguments, std::string &error) {
+    encoded.resize(maps.size());
+    for (size_t i = 0; i != maps.size(); ++i) {
+      void *address = arguments.buffers[maps[i].buffer];
+      if (!encode(driver, maps[i], address, arguments.sizes, encoded[i], error))
+        return false;
+      addresses.push_back(&encoded[i]);
+    }
+    return true;
+  }
+
+  void addValues(const LaunchArguments &arguments, void *const &workspace) {
+    for (size_t i = 0; i != arguments.bufferCount; ++i)
+      addresses.push_back(const_cast<void **>(arguments.buffers + i));
+    for (size_t i = 0; i != arguments.sizeCount; ++i)
+      addresses.push_back(const_cast<int64_t *>(arguments.sizes + i));
+    if (workspace)
+      addresses.push_back(const_cast<void **>(&workspace));
+  }
+
+  void **get() { return addresses.data(); }
+
+private:
+  std::vector<EncodedMap> encoded;
+  std::vector<void *> addresses;
+};
+} // namespace
 
 bool Program::launchOne(const Loaded &loaded, const LaunchArguments &arguments,
                         std::string &error) const {
@@ -188,12 +212,15 @@ bool Program::launchOne(const Loaded &loaded, const LaunchArguments &arguments,
                                 size_t(bytes), arguments.stream),
                     "cuMemsetD8Async", error))
     return false;
-  std::vector<void *> parameters = parametersOf(arguments, workspace);
+  Parameters parameters;
+  if (!parameters.addMaps(driver, loaded.maps, arguments, error))
+    return false;
+  parameters.addValues(arguments, workspace);
   Result result = driver.launch(
       loaded.function, unsigned(blocks.count[0]), unsigned(blocks.count[1]),
       unsigned(blocks.count[2]), kernel.block[0], kernel.block[1],
       kernel.block[2], kernel.dynamicSharedBytes, arguments.stream,
-      parameters.data(), nullptr);
+      parameters.get(), nullptr);
   if (result == kSuccess)
     return true;
   return driver.check(result, ("cuLaunchKernel of " + loaded.name).c_str(),

@@ -52,6 +52,7 @@ private:
   struct Loaded {
     CudaKernel kernel;
     std::string name;
+    std::vector<TensorMap> maps;
     Module module = nullptr;
     Function function = nullptr;
   };

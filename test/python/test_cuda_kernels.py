@@ -24,7 +24,8 @@ def compile_cuda(text, chip):
     assert text == TEXT
     launch = dict(extent=(-1, 8, 1), tile=(4, 8, 1), flat=False, block=(64, 1, 1))
     return [dict(launch, name="first", ptx=".ptx of " + chip, shared_bytes=99328),
-            dict(launch, name="second", ptx=".more ptx", workspace_bytes=16)]
+            dict(launch, name="second", ptx=".more ptx", workspace_bytes=16,
+                 maps=[dict(buffer=0, element="bf16", extents=[(8, -1), (1, 0)], box=[8, 64])])]
 
 TEXT = {TEXT!r}
 generator = SimpleNamespace(chips=lambda: ["sm_80", "sm_90", "sm_90a"], compile_cuda=compile_cuda)
@@ -117,7 +118,8 @@ def test_structures_have_the_size_of_those_in_c(tmp_path):
     source = tmp_path / "size.cpp"
     source.write_text(
         '#include "runtime/CUDA/Program.h"\n'
-        "extern const unsigned long sizes[3] = {sizeof(mp::runtime::CudaGrid), "
+        "extern const unsigned long sizes[4] = {sizeof(mp::runtime::TensorMap), "
+        "sizeof(mp::runtime::CudaGrid), "
         "sizeof(mp::runtime::CudaKernel), sizeof(mp::runtime::cuda::CudaImage)};\n"
     )
     compiler = shutil.which("c++") or "clang++-22"
@@ -125,6 +127,6 @@ def test_structures_have_the_size_of_those_in_c(tmp_path):
     subprocess.run(
         [compiler, "-std=c++17", "-I", ROOT, "-shared", "-fPIC", source, "-o", target], check=True
     )
-    sizes = (ctypes.c_ulong * 3).in_dll(ctypes.CDLL(str(target)), "sizes")
-    ours = (cuda_kernels._Grid, cuda_kernels._Kernel, cuda_kernels._Image)
+    sizes = (ctypes.c_ulong * 4).in_dll(ctypes.CDLL(str(target)), "sizes")
+    ours = (cuda_kernels._Map, cuda_kernels._Grid, cuda_kernels._Kernel, cuda_kernels._Image)
     assert list(sizes) == [ctypes.sizeof(each) for each in ours]

@@ -47,14 +47,17 @@ static Stream streamOf(uintptr_t value) {
 
 TEST(CudaGrid, RoundsUpAndTakesSizes) {
   int64_t sizes[] = {130};
-  Blocks blocks = blocksOf({{-1, 256, 3}, {128, 128, 1}, false}, sizes);
+  Blocks blocks =
+      blocksOf({{-1, 256, 3}, {1, 1, 1}, {128, 128, 1}, false}, sizes);
   EXPECT_EQ(blocks.count[0], 2);
   EXPECT_EQ(blocks.count[1], 2);
   EXPECT_EQ(blocks.count[2], 3);
-  blocks = blocksOf({{-1, 256, 3}, {128, 128, 1}, true}, sizes);
+  blocks = blocksOf({{-1, 256, 3}, {1, 1, 1}, {128, 128, 1}, true}, sizes);
   EXPECT_EQ(blocks.count[0], 12);
   EXPECT_EQ(blocks.count[1], 1);
   EXPECT_EQ(blocks.total(), 12);
+  blocks = blocksOf({{-1, 1, 1}, {8, 1, 1}, {128, 1, 1}, false}, sizes);
+  EXPECT_EQ(blocks.count[0], 9); // 1040 rows
 }
 
 TEST_F(CudaDriverTest, LoadsOnTheDevicesOwnContext) {
@@ -79,7 +82,8 @@ TEST_F(CudaDriverTest, AsksForSharedMemoryBeyondTheStaticLimit) {
 }
 
 TEST_F(CudaDriverTest, LaunchesOnTheGivenStream) {
-  auto program = load({"k", {{-1, 512, 1}, {128, 128, 1}}, {256, 1, 1}, 65536});
+  auto program =
+      load({"k", {{-1, 512, 1}, {1, 1, 1}, {128, 128, 1}}, {256, 1, 1}, 65536});
   ASSERT_TRUE(program) << error;
   int64_t sizes[] = {300};
   void *buffers[] = {nullptr, nullptr};
@@ -115,7 +119,8 @@ TEST_F(CudaDriverTest, PassesBuffersSizesAndZeroedWorkspace) {
   char image[32];
   std::snprintf(image, sizeof image, "host:%llx",
                 (unsigned long long)(uintptr_t)&hostKernel);
-  CudaKernel kernel{"k", {{-1, 2, 1}, {4, 1, 1}, true}, {32, 1, 1}, 0};
+  CudaKernel kernel{
+      "k", {{-1, 2, 1}, {1, 1, 1}, {4, 1, 1}, true}, {32, 1, 1}, 0};
   kernel.workspacePerBlock = 1;
   kernel.workspaceBytes = 2;
   auto program = load(kernel, image);
@@ -138,6 +143,46 @@ TEST_F(CudaDriverTest, PassesBuffersSizesAndZeroedWorkspace) {
   EXPECT_EQ(workspace[8], 0xAA);
 }
 
+static uint64_t seenAddress;
+
+static void mappedKernel(const unsigned grid[3], void **parameters) {
+  seenAddress = *static_cast<uint64_t *>(parameters[0]);
+  seen.first = *static_cast<void **>(parameters[1]);
+}
+
+TEST_F(CudaDriverTest, PassesTensorMapsOfTheBuffersFirst) {
+  char image[32];
+  std::snprintf(image, sizeof image, "host:%llx",
+                (unsigned long long)(uintptr_t)&mappedKernel);
+  CudaKernel kernel{"k", {}, {128, 1, 1}, 0};
+  std::unique_ptr<Program> program;
+  {
+    TensorMap map;
+    map.buffer = 1;
+    map.element = TensorMap::Element::BF16;
+    map.extents[0] = {72, -1};
+    map.extents[1] = {16, 0};
+    map.box[0] = 64;
+    map.box[1] = 128;
+    kernel.maps = &map;
+    kernel.mapCount = 1;
+    program = load(kernel, image);
+    ASSERT_TRUE(program) << error;
+    map = {}; // the program keeps its own
+  }
+  int64_t sizes[] = {3};
+  int a, b;
+  void *buffers[] = {&a, &b};
+  ASSERT_TRUE(program->launch({buffers, 2, sizes, 1, nullptr, nullptr}, error))
+      << error;
+  EXPECT_NE(log().find("cuTensorMapEncodeTiled 1 x 48x72 rows of 144 bytes, "
+                       "box 128x64, 9 0 3 0\n"),
+            std::string::npos)
+      << log();
+  EXPECT_EQ(seenAddress, reinterpret_cast<uint64_t>(&b));
+  EXPECT_EQ(seen.first, &a);
+}
+
 TEST_F(CudaDriverTest, SaysWhatTheDriverSays) {
   fail("cuModuleLoadDataEx", 218);
   EXPECT_FALSE(load({"k", {}}));
@@ -156,19 +201,20 @@ TEST_F(CudaDriverTest, SaysWhatTheDriverSays) {
 }
 
 TEST_F(CudaDriverTest, RefusesGridsThatDoNotExist) {
-  auto program = load({"k", {{1, 65536, 1}, {1, 1, 1}}, {32, 1, 1}, 0});
+  auto program =
+      load({"k", {{1, 65536, 1}, {1, 1, 1}, {1, 1, 1}}, {32, 1, 1}, 0});
   EXPECT_FALSE(
       program->launch({nullptr, 0, nullptr, 0, nullptr, nullptr}, error));
   EXPECT_EQ(error, "kernel k needs more blocks than a grid may have");
 }
 
 TEST_F(CudaDriverTest, RefusesEmptyTiles) {
-  EXPECT_FALSE(load({"k", {{1, 1, 1}, {8, 8, 0}}, {32, 1, 1}, 0}));
+  EXPECT_FALSE(load({"k", {{1, 1, 1}, {1, 1, 1}, {8, 8, 0}}, {32, 1, 1}, 0}));
   EXPECT_EQ(error, "kernel k has a tile of no extent");
 }
 
 TEST_F(CudaDriverTest, KnowsWhenThereIsNothingToCompute) {
-  auto program = load({"k", {{-1, 4, 1}, {8, 1, 1}}, {32, 1, 1}, 0});
+  auto program = load({"k", {{-1, 4, 1}, {1, 1, 1}, {8, 1, 1}}, {32, 1, 1}, 0});
   int64_t none[] = {0}, some[] = {1};
   EXPECT_TRUE(program->isEmpty(none));
   EXPECT_FALSE(program->isEmpty(some));

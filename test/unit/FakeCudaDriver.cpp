@@ -100,6 +100,18 @@ EXPORT int cuMemsetD8Async(uint64_t address, uint8_t value, size_t count,
   std::memset(reinterpret_cast<void *>(address), value, count);
   return call("cuMemsetD8Async", " %zu bytes on %p", count, stream);
 }
+EXPORT int cuTensorMapEncodeTiled(uint64_t *map, int dataType, uint32_t rank,
+                                  void *address, const uint64_t *extents,
+                                  const uint64_t *strides, const uint32_t *box,
+                                  const uint32_t *, int interleave, int swizzle,
+                                  int, int filling) {
+  *map = reinterpret_cast<uint64_t>(address);
+  return call("cuTensorMapEncodeTiled",
+              " %u x %ux%u rows of %u bytes, box %ux%u, %d %d %d %d",
+              unsigned(rank > 2 ? extents[2] : 1), unsigned(extents[1]),
+              unsigned(extents[0]), unsigned(strides[0]), box[1], box[0],
+              dataType, interleave, swizzle, filling);
+}
 EXPORT int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
                           unsigned gridZ, unsigned blockX, unsigned blockY,
                           unsigned blockZ, unsigned shared, void *stream,
