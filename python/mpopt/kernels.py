@@ -6,6 +6,7 @@ The launch path (`_mpopt_torch.so`) asks for a kernel that it has not seen; the 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import log, native
+from .digests import file_digest
 from .errors import MpoptError
 
 CompileCpu = Callable[[str], int]
@@ -53,6 +55,14 @@ def prepare(text: str, device: str, index: int = 0) -> None:
 def codegen() -> Any:
     """The code generator. Raises MpoptError if it is missing or does not load."""
     return native.load_extension("_codegen")
+
+
+@functools.cache
+def digest() -> str:
+    """Of the code generator's file; "" without one."""
+    with contextlib.suppress(MpoptError):
+        return file_digest(codegen().__file__)
+    return ""
 
 
 def _compile_cpu(text: str) -> int:

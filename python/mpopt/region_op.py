@@ -45,11 +45,6 @@ class TensorType:
     shape: tuple[int | None, ...]
     dtype: torch.dtype
 
-    @property
-    def is_dynamic(self) -> bool:
-        """True if a call says the extent."""
-        return None in self.shape
-
 
 @dataclass(frozen=True)
 class Signature:
@@ -59,9 +54,12 @@ class Signature:
     results: tuple[TensorType, ...]
 
     @property
-    def sized_by(self) -> int | None:
-        """The number of the first argument with a dynamic extent."""
-        return next((i for i, a in enumerate(self.arguments) if a.is_dynamic), None)
+    def sized_by(self) -> tuple[int, int] | None:
+        """Where a call finds the dynamic extent: an argument's number, and a dimension."""
+        for number, argument in enumerate(self.arguments):
+            if None in argument.shape:
+                return number, argument.shape.index(None)
+        return None
 
 
 @functools.lru_cache(maxsize=4096)
