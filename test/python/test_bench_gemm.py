@@ -41,8 +41,8 @@ def test_a_case_ends_where_another_product_is_needed():
     def step(x, v, w):
         return (x @ w).relu() + (x @ v).relu()
 
-    w = torch.randn(8, 8)
-    graph = torch.fx.experimental.proxy_tensor.make_fx(step, tracing_mode="fake")(w, w, w).graph
+    xvw = torch.randn(3, 8, 8)
+    graph = torch.fx.experimental.proxy_tensor.make_fx(step, tracing_mode="fake")(*xvw).graph
     first, second = (
         gemm_cases._Cut(n).case()
         for n in graph.find_nodes(op="call_function", target=aten.mm.default)
