@@ -279,7 +279,12 @@ static bool isWorthStoring(Operation *op, const Places &places) {
 /// Whether `op`, which stands before all reductions, is better left to a
 /// reader outside: it would be stored for that reader alone.
 bool Grower::belongsOutside(Operation *op) {
-  if (dependsOnReduction(op) || isWorthStoring(op, candidate.places))
+  if (dependsOnReduction(op))
+    return false;
+  // A kernel stores elements, and what it reduces.
+  if (candidate.places.lookup(op->getResult(0)) != Place::Element)
+    return true;
+  if (isWorthStoring(op, candidate.places))
     return false;
   return llvm::any_of(op->getUsers(), [&](Operation *user) {
     return !candidate.holds(user) && !candidate.copied.contains(user) &&

@@ -85,6 +85,9 @@ private:
   llvm::DenseMap<Value, Place> known;
 };
 
+/// The places of a region's values; none if they are not of one matrix.
+std::optional<Places> placesOf(RegionOp region);
+
 } // namespace mlir::mp
 
 #endif // MP_PASSES_OUTLINE_PLACES_H
