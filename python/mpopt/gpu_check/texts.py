@@ -205,7 +205,7 @@ class Matmul:
         b = (rhs.mT if self.rhs_transposed else rhs).double()
         value = a @ b
         # Each product and sum rounds once in f32, also of what cancels later.
-        slack = (a.abs() @ b.abs()) * 2.0**-22 + 1e-6
+        slack = (a.abs() @ b.abs()) * 2.0**-24 * (4 + self.k**0.5) + 1e-6
         for tensor in extra:
             value = value + tensor.double()
         if self.epilogue == "bias_gelu":
