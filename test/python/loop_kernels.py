@@ -13,13 +13,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
 from mpopt import region_op
 
+_BOUNDARIES = "bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map"
 PASSES = [
     "--llvm-request-c-wrappers",
-    "--one-shot-bufferize=bufferize-function-boundaries "
-    "function-boundary-type-conversion=identity-layout-map",
+    f"--one-shot-bufferize={_BOUNDARIES}",
     "--buffer-results-to-out-params=modify-public-functions",
     "--convert-linalg-to-loops",
     "--arith-expand=include-bf16",
