@@ -12,9 +12,9 @@ using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::lower;
 
-static constexpr double kSqrtHalf = 0.70710678118654752440;   // sqrt(1/2)
+static constexpr double kSqrtHalf = 0.70710678118654752440;    // sqrt(1/2)
 static constexpr double kSqrtTwoByPi = 0.79788456080286535588; // sqrt(2/pi)
-static constexpr double kDensity = 0.39894228040143267794; // 1/sqrt(2 pi)
+static constexpr double kDensity = 0.39894228040143267794;     // 1/sqrt(2 pi)
 static constexpr double kCubic = 0.044715;
 
 /// 1 / (1 + exp(-x))
@@ -26,8 +26,8 @@ static Value sigmoid(Scalars &s, Value x) {
 /// tanh(sqrt(2/pi) (x + 0.044715 x^3))
 static Value geluTanh(Scalars &s, Value x) {
   Value cube = s.mul(s.mul(x, x), x);
-  Value inner = s.mul(s.number(kSqrtTwoByPi),
-                      s.add(x, s.mul(s.number(kCubic), cube)));
+  Value inner =
+      s.mul(s.number(kSqrtTwoByPi), s.add(x, s.mul(s.number(kCubic), cube)));
   return s.create<math::TanhOp>(inner);
 }
 
@@ -112,7 +112,7 @@ Value lower::emitTanhBackward(PointwiseCall &call) {
 Value lower::emitThresholdBackward(PointwiseCall &call) {
   Scalars &s = call.scalars;
   Value gradient = call.real("grad_output", 0), x = call.real("self", 1);
-  Value isLow = s.create<arith::CmpFOp>(
-      arith::CmpFPredicate::OLE, x, s.number(call.number("threshold", 0)));
+  Value isLow = s.create<arith::CmpFOp>(arith::CmpFPredicate::OLE, x,
+                                        s.number(call.number("threshold", 0)));
   return s.create<arith::SelectOp>(isLow, s.number(0), gradient);
 }

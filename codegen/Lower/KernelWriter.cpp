@@ -83,8 +83,8 @@ static SmallVector<ReassociationIndices> groups(ArrayRef<int64_t> from,
   int64_t dim = from.size();
   for (size_t group = to.size(); group-- > 0;) {
     int64_t product = 1;
-    while (dim > 0 && (group == 0 || product != to[group] ||
-                       groups[group].empty())) {
+    while (dim > 0 &&
+           (group == 0 || product != to[group] || groups[group].empty())) {
       --dim;
       product *= from[dim];
       groups[group].insert(groups[group].begin(), dim);
@@ -115,8 +115,8 @@ Value KernelWriter::rows() {
     }
   // The rows of the product are those of its left factor.
   Value lhs = func.getArgument(graph.lhs.argument);
-  dynamicRows = tensor::DimOp::create(builder, loc, lhs,
-                                      graph.lhs.isTransposed ? 1 : 0);
+  dynamicRows =
+      tensor::DimOp::create(builder, loc, lhs, graph.lhs.isTransposed ? 1 : 0);
   return dynamicRows;
 }
 
@@ -145,14 +145,13 @@ Value KernelWriter::inShape(Value value, RankedTensorType type) {
     // Only the first extent is dynamic: the rows by those behind it.
     int64_t columns = from.getRank() == 2 ? from.getDimSize(1) : 1;
     Value count = arith::ConstantIndexOp::create(builder, loc, inner / columns);
-    sizes.push_back(
-        Value(arith::DivUIOp::create(builder, loc, rows(), count)));
+    sizes.push_back(Value(arith::DivUIOp::create(builder, loc, rows(), count)));
   }
   for (int64_t size : type.getShape().drop_front(sizes.size()))
     sizes.push_back(builder.getIndexAttr(size));
-  return tensor::ExpandShapeOp::create(
-      builder, loc, type, value, groups(type.getShape(), from.getShape()),
-      sizes);
+  return tensor::ExpandShapeOp::create(builder, loc, type, value,
+                                       groups(type.getShape(), from.getShape()),
+                                       sizes);
 }
 
 void KernelWriter::finish(ValueRange results) {
@@ -234,18 +233,18 @@ void KernelWriter::write(ArrayRef<Node *> nodes, Loops loops, Node *first) {
     outputs.push_back(empty(shapeOf(node->place), node->type));
     maps.push_back(loops.mapOf(node->place, context));
   }
-  linalg::GenericOp op = generic(
-      inputs, outputs, maps, loops.iterators(),
-      [&](OpBuilder &nested, ValueRange arguments) {
-        Scalars scalars(nested, loc, loops.columnLoop());
-        llvm::DenseMap<Node *, Value> emitted;
-        for (auto [node, argument] : llvm::zip(reads.nodes, arguments))
-          emitted[node] = argument;
-        SmallVector<Value> yielded;
-        for (Node *node : nodes)
-          yielded.push_back(emit(node, scalars, emitted));
-        linalg::YieldOp::create(nested, loc, yielded);
-      });
+  linalg::GenericOp op =
+      generic(inputs, outputs, maps, loops.iterators(),
+              [&](OpBuilder &nested, ValueRange arguments) {
+                Scalars scalars(nested, loc, loops.columnLoop());
+                llvm::DenseMap<Node *, Value> emitted;
+                for (auto [node, argument] : llvm::zip(reads.nodes, arguments))
+                  emitted[node] = argument;
+                SmallVector<Value> yielded;
+                for (Node *node : nodes)
+                  yielded.push_back(emit(node, scalars, emitted));
+                linalg::YieldOp::create(nested, loc, yielded);
+              });
   for (auto [node, value] : llvm::zip(nodes, op.getResults()))
     values[node] = value;
 }
@@ -298,10 +297,9 @@ void KernelWriter::writeReduction(Node *node) {
                 llvm::DenseMap<Node *, Value> emitted;
                 for (auto [read, argument] : llvm::zip(reads.nodes, arguments))
                   emitted[read] = argument;
-                Value element =
-                    emit(node->inputs.front(), scalars, emitted);
-                Value joined = combine(scalars, node->combiner,
-                                       arguments.back(), element);
+                Value element = emit(node->inputs.front(), scalars, emitted);
+                Value joined =
+                    combine(scalars, node->combiner, arguments.back(), element);
                 linalg::YieldOp::create(nested, loc, joined);
               });
   values[node] = op.getResult(0);

@@ -61,14 +61,13 @@ std::string mlir::mp::kernelText(ModuleOp kernel) {
   return text;
 }
 
-FailureOr<OwningOpRef<ModuleOp>>
-mlir::mp::parseKernelText(RegionOp region) {
+FailureOr<OwningOpRef<ModuleOp>> mlir::mp::parseKernelText(RegionOp region) {
   if (!region.getKernel())
     return region.emitOpError("has no kernel");
-  ScopedDiagnosticHandler quiet(
-      region.getContext(), [](Diagnostic &) { return success(); });
-  auto module = parseSourceString<ModuleOp>(
-      *region.getKernel(), ParserConfig(region.getContext()));
+  ScopedDiagnosticHandler quiet(region.getContext(),
+                                [](Diagnostic &) { return success(); });
+  auto module = parseSourceString<ModuleOp>(*region.getKernel(),
+                                            ParserConfig(region.getContext()));
   if (module)
     return module;
   return failure();

@@ -18,6 +18,7 @@ private:
   void writeContraction();
   void writeEpilogue();
   Value writeSum(const FactorSum &sum);
+  Value writeFactorSum(const FactorSum &sum);
   bool collect(std::string &reason);
   AffineMap factorMap(unsigned own, bool isLhs, bool isTransposed) const;
 
@@ -107,8 +108,8 @@ bool MatmulWriter::collect(std::string &reason) {
 
 void MatmulWriter::writeEpilogue() {
   if (!elements.empty())
-    writer.write(elements.getArrayRef(),
-                 {Loops::Matrix, writer.isBatched()}, graph.accumulator);
+    writer.write(elements.getArrayRef(), {Loops::Matrix, writer.isBatched()},
+                 graph.accumulator);
   for (Node *sum : sums)
     writer.writeReduction(sum);
   for (Node *node : converted)
@@ -123,21 +124,33 @@ Value MatmulWriter::writeSum(const FactorSum &sum) {
   Value matrix = func.getArgument(sum.argument);
   MLIRContext *context = builder.getContext();
   AffineMap plain = AffineMap::getMultiDimIdentityMap(2, context);
-  AffineMap swapped = AffineMap::getPermutationMap({1, 0}, context);
-  Value start = writer.zeros(
-      writer.shapeOf(sum.isLhs ? Place::Row : Place::Column),
-      builder.getF32Type());
+  AffineMap swapped = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0}, context);
+  Value start =
+      writer.zeros(writer.shapeOf(sum.isLhs ? Place::Row : Place::Column),
+                   builder.getF32Type());
   bool readsInOrder = sum.isLhs != factor.isTransposed;
   linalg::GenericOp op = writer.generic(
       matrix, start, {readsInOrder ? plain : swapped, plain.dropResult(1)},
       {IteratorType::parallel, IteratorType::reduction},
       [&](OpBuilder &nested, ValueRange arguments) {
         Scalars s(nested, writer.getLoc(), 0);
-        linalg::YieldOp::create(
-            nested, writer.getLoc(),
-            s.add(arguments[1], s.toFloat(arguments[0])));
+        linalg::YieldOp::create(nested, writer.getLoc(),
+                                s.add(arguments[1], s.toFloat(arguments[0])));
       });
   return op.getResult(0);
+}
+
+/// In f32, then rounded once if its type is narrower.
+Value MatmulWriter::writeFactorSum(const FactorSum &sum) {
+  Place place = sum.isLhs ? Place::Row : Place::Column;
+  graph.nodes.push_back({Node::Kind::ColumnReduction, place,
+                         writer.getBuilder().getF32Type()});
+  Node *node = &graph.nodes.back();
+  writer.setValue(node, writeSum(sum));
+  Node *rounded = graph.convert(node, sum.type);
+  if (rounded != node)
+    writer.write(rounded, {sum.isLhs ? Loops::Rows : Loops::Columns});
+  return writer.valueOf(rounded);
 }
 
 bool MatmulWriter::run(std::string &reason) {
@@ -151,14 +164,7 @@ bool MatmulWriter::run(std::string &reason) {
       results.push_back(writer.valueOf(result.node));
       continue;
     }
-    Node sum{Node::Kind::ColumnReduction,
-             result.sum->isLhs ? Place::Row : Place::Column,
-             writer.getBuilder().getF32Type()};
-    writer.setValue(&sum, writeSum(*result.sum));
-    Node *rounded = graph.convert(&sum, result.sum->type);
-    if (rounded != &sum)
-      writer.write(rounded, {result.sum->isLhs ? Loops::Rows : Loops::Columns});
-    results.push_back(writer.valueOf(rounded));
+    results.push_back(writeFactorSum(*result.sum));
   }
   writer.finish(results);
   return true;

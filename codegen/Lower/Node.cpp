@@ -25,18 +25,18 @@ Node *NodeGraph::compute(Place place, Type type, ArrayRef<Node *> inputs,
 Node *NodeGraph::convert(Node *node, Type type) {
   if (node->type == type)
     return node;
-  Node *converted = compute(node->place, type, {node},
-                            [type](Scalars &s, ValueRange v) {
-                              return s.convert(v[0], type);
-                            });
+  Node *converted =
+      compute(node->place, type, {node}, [type](Scalars &s, ValueRange v) {
+        return s.convert(v[0], type);
+      });
   converted->isConversion = true;
   return converted;
 }
 
 Node *NodeGraph::reduceRows(Node *node, Combiner combiner, Type type) {
   Node *input = convert(node, type);
-  nodes.push_back({Node::Kind::RowReduction, Place::Row, type, {input}, {},
-                   combiner});
+  nodes.push_back(
+      {Node::Kind::RowReduction, Place::Row, type, {input}, {}, combiner});
   return &nodes.back();
 }
 

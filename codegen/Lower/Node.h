@@ -34,8 +34,8 @@ struct Node {
   Kind kind;
   Place place;
   Type type;
-  SmallVector<Node *, 4> inputs;
-  Emit emit;              ///< of Compute
+  SmallVector<Node *, 4> inputs = {};
+  Emit emit = {};         ///< of Compute
   Combiner combiner = {}; ///< of a reduction
   unsigned argument = 0;  ///< of Argument
   /// Only converts: done again wherever it is read.

@@ -91,11 +91,13 @@ StringRef PointwiseCall::text(StringRef name) const {
 // Operators
 //===----------------------------------------------------------------------===//
 
-template <typename Op> static Value emitUnary(PointwiseCall &call) {
+template <typename Op>
+static Value emitUnary(PointwiseCall &call) {
   return call.scalars.create<Op>(call.first());
 }
 
-template <typename Op> static Value emitBinary(PointwiseCall &call) {
+template <typename Op>
+static Value emitBinary(PointwiseCall &call) {
   return call.scalars.create<Op>(call.first(), call.real("other", 1));
 }
 
@@ -144,8 +146,8 @@ static Value emitNeg(PointwiseCall &call) {
   Value a = call.value("self", 0);
   if (call.computesFloats())
     return call.scalars.create<arith::NegFOp>(a);
-  return call.scalars.create<arith::SubIOp>(
-      call.scalars.number(a.getType(), 0), a);
+  return call.scalars.create<arith::SubIOp>(call.scalars.number(a.getType(), 0),
+                                            a);
 }
 
 static Value emitReciprocal(PointwiseCall &call) {
@@ -203,9 +205,9 @@ static Value emitCompare(PointwiseCall &call) {
   return s.create<arith::CmpIOp>(ofIntegers, a, b);
 }
 
-template <typename Op> static Value emitBits(PointwiseCall &call) {
-  return call.scalars.create<Op>(call.value("self", 0),
-                                 call.value("other", 1));
+template <typename Op>
+static Value emitBits(PointwiseCall &call) {
+  return call.scalars.create<Op>(call.value("self", 0), call.value("other", 1));
 }
 
 static Value emitNot(PointwiseCall &call) {
@@ -219,7 +221,8 @@ static Value truth(PointwiseCall &call, StringRef name, unsigned position) {
   return call.scalars.convert(call.argument(name, position), type);
 }
 
-template <typename Op> static Value emitLogical(PointwiseCall &call) {
+template <typename Op>
+static Value emitLogical(PointwiseCall &call) {
   return call.scalars.create<Op>(truth(call, "self", 0),
                                  truth(call, "other", 1));
 }
@@ -253,8 +256,9 @@ static Value emitCast(PointwiseCall &call) {
 }
 
 static Value emitRound(PointwiseCall &call) {
-  Value narrow = call.scalars.convert(
-      call.argument("input", 0), cast<RoundOp>(call.getOperation()).getFormat());
+  Value narrow =
+      call.scalars.convert(call.argument("input", 0),
+                           cast<RoundOp>(call.getOperation()).getFormat());
   return call.scalars.convert(narrow, call.resultType());
 }
 

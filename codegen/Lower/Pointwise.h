@@ -28,9 +28,7 @@ public:
   Value first() { return real("self", 0); }
   Type computeType() const;
   bool computesFloats() const { return isa<FloatType>(computeType()); }
-  Type resultType() const {
-    return elementTypeOf(op->getResult(0));
-  }
+  Type resultType() const { return elementTypeOf(op->getResult(0)); }
   StringRef text(StringRef name) const;
   double number(StringRef name, double absent) const {
     return numberOf(op, name).value_or(absent);

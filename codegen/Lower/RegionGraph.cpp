@@ -17,8 +17,8 @@ Node *GraphBuilder::nodeOf(Value value) {
   if (Node *node = nodes.lookup(value))
     return node;
   auto argument = cast<BlockArgument>(value);
-  return nodes[value] = graph.argument(
-             argument.getArgNumber(), placeOf(value), elementTypeOf(value));
+  return nodes[value] = graph.argument(argument.getArgNumber(), placeOf(value),
+                                       elementTypeOf(value));
 }
 
 void GraphBuilder::addConstant(Operation *op) {
@@ -27,9 +27,10 @@ void GraphBuilder::addConstant(Operation *op) {
   for (StringRef argument : {"fill_value", "s"})
     value = numberOf(op, argument).value_or(value);
   Type type = elementTypeOf(op->getResult(0));
-  nodes[op->getResult(0)] = graph.compute(
-      Place::Scalar, type, {},
-      [=](Scalars &s, ValueRange) { return s.number(type, value); });
+  nodes[op->getResult(0)] =
+      graph.compute(Place::Scalar, type, {}, [=](Scalars &s, ValueRange) {
+        return s.number(type, value);
+      });
 }
 
 void GraphBuilder::addPointwise(Operation *op) {
@@ -71,11 +72,9 @@ bool GraphBuilder::addMatmul(MatmulOp op) {
   graph.nodes.push_back({Node::Kind::Accumulator, Place::Element, f32});
   Node *sum = graph.accumulator = &graph.nodes.back();
   if (op.getBias())
-    sum = graph.compute(Place::Element, f32,
-                        {sum, graph.convert(nodeOf(op.getBias()), f32)},
-                        [](Scalars &s, ValueRange v) {
-                          return s.add(v[0], v[1]);
-                        });
+    sum = graph.compute(
+        Place::Element, f32, {sum, graph.convert(nodeOf(op.getBias()), f32)},
+        [](Scalars &s, ValueRange v) { return s.add(v[0], v[1]); });
   set(op.getOutput(), sum);
   return true;
 }

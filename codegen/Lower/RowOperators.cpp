@@ -21,9 +21,7 @@ public:
       : op(op), builder(builder), graph(builder.getGraph()),
         f32(Float32Type::get(op->getContext())) {}
 
-  Node *real(Value value) {
-    return graph.convert(builder.nodeOf(value), f32);
-  }
+  Node *real(Value value) { return graph.convert(builder.nodeOf(value), f32); }
   Node *operand(unsigned i) { return real(op->getOperand(i)); }
   Node *named(StringRef name, unsigned position) {
     Value value = operandNamed(op, name, position);
@@ -56,16 +54,17 @@ public:
   std::pair<Node *, Node *> meanAndVariance(Node *x, double correction);
 
 private:
-  template <typename Op> Node *unary(Node *a) {
+  template <typename Op>
+  Node *unary(Node *a) {
     return graph.compute(a->place, f32, {a}, [](Scalars &s, ValueRange v) {
       return s.create<Op>(v[0]);
     });
   }
-  template <typename Op> Node *binary(Node *a, Node *b) {
-    return graph.compute(common(a->place, b->place), f32, {a, b},
-                         [](Scalars &s, ValueRange v) {
-                           return s.create<Op>(v[0], v[1]);
-                         });
+  template <typename Op>
+  Node *binary(Node *a, Node *b) {
+    return graph.compute(
+        common(a->place, b->place), f32, {a, b},
+        [](Scalars &s, ValueRange v) { return s.create<Op>(v[0], v[1]); });
   }
   static Place common(Place a, Place b) {
     if (a == b || b == Place::Scalar)
@@ -97,9 +96,8 @@ static bool expandSum(Operation *op, GraphBuilder &builder) {
   bool isOfRows = reducesColumns(op);
   if (!isa<FloatType>(result) && !isOfRows)
     return false;
-  Type type = isa<FloatType>(result)
-                  ? Type(Float32Type::get(op->getContext()))
-                  : result;
+  Type type = isa<FloatType>(result) ? Type(Float32Type::get(op->getContext()))
+                                     : result;
   builder.set(op->getResult(0),
               isOfRows ? graph.reduceRows(input, Combiner::Add, type)
                        : graph.sumColumns(input));
@@ -138,14 +136,14 @@ static bool expandVarMean(Operation *op, GraphBuilder &builder) {
 /// An element of a row that an index tells, or `otherwise`.
 static Node *chooseColumn(NodeGraph &graph, Node *index, Node *there,
                           Node *otherwise) {
-  return graph.compute(
-      Place::Element, there->type, {index, there, otherwise},
-      [](Scalars &s, ValueRange v) {
-        Value column = s.column();
-        Value isThere = s.create<arith::CmpIOp>(
-            arith::CmpIPredicate::eq, column, s.convert(v[0], column.getType()));
-        return s.create<arith::SelectOp>(isThere, v[1], v[2]);
-      });
+  return graph.compute(Place::Element, there->type, {index, there, otherwise},
+                       [](Scalars &s, ValueRange v) {
+                         Value column = s.column();
+                         Value isThere = s.create<arith::CmpIOp>(
+                             arith::CmpIPredicate::eq, column,
+                             s.convert(v[0], column.getType()));
+                         return s.create<arith::SelectOp>(isThere, v[1], v[2]);
+                       });
 }
 
 /// The sum of a row whose other elements are taken for 0: one element is not
@@ -154,9 +152,9 @@ static bool expandGather(Operation *op, GraphBuilder &builder) {
   if (!isa<FloatType>(elementTypeOf(op->getResult(0))))
     return false;
   Formula f(op, builder);
-  Node *chosen = chooseColumn(builder.getGraph(),
-                              builder.nodeOf(op->getOperand(1)), f.operand(0),
-                              f.number(0));
+  Node *chosen =
+      chooseColumn(builder.getGraph(), builder.nodeOf(op->getOperand(1)),
+                   f.operand(0), f.number(0));
   f.set(0, f.sum(chosen));
   return true;
 }
@@ -165,10 +163,10 @@ static bool expandScatter(Operation *op, GraphBuilder &builder) {
   NodeGraph &graph = builder.getGraph();
   Type type = elementTypeOf(op->getResult(0));
   double value = *numberOf(op, "value");
-  Node *filler = graph.compute(Place::Scalar, type, {},
-                               [=](Scalars &s, ValueRange) {
-                                 return s.number(type, value);
-                               });
+  Node *filler =
+      graph.compute(Place::Scalar, type, {}, [=](Scalars &s, ValueRange) {
+        return s.number(type, value);
+      });
   builder.set(op->getResult(0),
               chooseColumn(graph, builder.nodeOf(op->getOperand(1)), filler,
                            builder.nodeOf(op->getOperand(0))));

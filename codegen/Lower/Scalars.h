@@ -15,7 +15,8 @@ public:
   Scalars(OpBuilder &builder, Location loc, unsigned columnLoop)
       : builder(builder), loc(loc), columnLoop(columnLoop) {}
 
-  template <typename Op, typename... Args> Value create(Args &&...args) {
+  template <typename Op, typename... Args>
+  Value create(Args &&...args) {
     return Op::create(builder, loc, std::forward<Args>(args)...);
   }
   Value number(Type type, double value);

@@ -4,6 +4,7 @@
 #include "codegen/Lower/LowerRegion.h"
 #include "codegen/Lower/Passes.h"
 #include "dialect/IR/MPOps.h"
+#include "mlir/IR/Verifier.h"
 
 namespace mlir::mp {
 #define GEN_PASS_DEF_VERIFYBACKENDCONTRACT
@@ -26,19 +27,19 @@ static LogicalResult verifyKernelOf(RegionOp region) {
   std::string message;
   LogicalResult result = success();
   {
-    ScopedDiagnosticHandler keep(
-        region.getContext(), [&](Diagnostic &diagnostic) {
-          if (message.empty())
-            message = diagnostic.str();
-          return success();
-        });
-    result = failure(failed(verify(**kernel)) || failed(parseKernel(**kernel)));
+    ScopedDiagnosticHandler keep(region.getContext(),
+                                 [&](Diagnostic &diagnostic) {
+                                   if (message.empty())
+                                     message = diagnostic.str();
+                                   return success();
+                                 });
+    result = failure(failed(mlir::verify(**kernel)) || failed(parseKernel(**kernel)));
   }
   if (failed(result))
     return region.emitOpError("has a kernel that breaks ") << message;
   auto func = (*kernel)->lookupSymbol<func::FuncOp>(kKernelName);
-  if (func.getArgumentTypes() != region.getOperandTypes() ||
-      func.getResultTypes() != region.getResultTypes())
+  if (TypeRange(func.getArgumentTypes()) != region.getOperandTypes() ||
+      TypeRange(func.getResultTypes()) != region.getResultTypes())
     return region.emitOpError(
         "has a kernel with other operands or results than its own");
   return success();

@@ -90,7 +90,8 @@ static void outline(const Candidate &candidate) {
       last = op;
     }
   SmallVector<Value> results = candidate.results();
-  OpBuilder builder(last);
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
   RegionOp region = build(candidate, body, builder);
   for (auto [value, result] : llvm::zip(results, region.getResults()))
     value.replaceUsesWithIf(result, [&](OpOperand &use) {

@@ -9,11 +9,11 @@ using namespace mlir::mp;
 static std::optional<Space> spaceOfRegion(RegionOp region) {
   for (Operation &op : region.getBody().front().without_terminator()) {
     RegionRole role = regionRoleOf(&op);
-    bool isRoot = region.getKind() == KernelKind::matmul
-                      ? role == RegionRole::Matmul
-                      : role == RegionRole::Rows ||
-                            (role == RegionRole::Reduction &&
-                             reducesColumns(&op));
+    bool isRoot =
+        region.getKind() == KernelKind::matmul
+            ? role == RegionRole::Matmul
+            : role == RegionRole::Rows ||
+                  (role == RegionRole::Reduction && reducesColumns(&op));
     if (isRoot)
       return spaceOf(&op);
   }
@@ -46,6 +46,20 @@ static bool placeFactorSum(Operation *op, Places &places) {
   return false;
 }
 
+/// Which operations are placed first.
+static unsigned rankOf(Operation *op) {
+  switch (regionRoleOf(op)) {
+  case RegionRole::Constant:
+  case RegionRole::Matmul:
+  case RegionRole::Rows:
+    return 0;
+  case RegionRole::Reduction:
+    return 1;
+  default:
+    return 2;
+  }
+}
+
 /// Each operation needs a neighbour whose place is known: rounds until all are
 /// placed, or none is.
 std::optional<Places> mlir::mp::placesOf(RegionOp region) {
@@ -53,21 +67,12 @@ std::optional<Places> mlir::mp::placesOf(RegionOp region) {
   if (!space)
     return std::nullopt;
   Places places(*space);
-  SmallVector<Operation *> left;
-  for (Operation &op : region.getBody().front().without_terminator())
-    left.push_back(&op);
   // Roots and constants first: they need no neighbour.
-  llvm::stable_sort(left, [](Operation *a, Operation *b) {
-    auto rank = [](Operation *op) {
-      RegionRole role = regionRoleOf(op);
-      return role == RegionRole::Constant  ? 0
-             : role == RegionRole::Matmul  ? 1
-             : role == RegionRole::Rows    ? 1
-             : role == RegionRole::Reduction ? 2
-                                             : 3;
-    };
-    return rank(a) < rank(b);
-  });
+  SmallVector<Operation *> left;
+  for (unsigned rank = 0; rank != 3; ++rank)
+    for (Operation &op : region.getBody().front().without_terminator())
+      if (rankOf(&op) == rank)
+        left.push_back(&op);
   while (!left.empty()) {
     size_t before = left.size();
     llvm::erase_if(left, [&](Operation *op) {
