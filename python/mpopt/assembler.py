@@ -148,6 +148,11 @@ def _package_folders(name: str) -> list[Path]:
     return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
+def libdevice_places() -> list[str]:
+    """Folders that may hold libdevice: that of triton. Those of a toolkit are known anyway."""
+    return [str(folder / "backends/nvidia/lib") for folder in _package_folders("triton")]
+
+
 # --- nvJitLink --------------------------------------------------------------------
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from . import assembler, kernels
@@ -65,9 +68,23 @@ def compile_for(native: Any, text: str, device: int) -> None:
 
     Raises MpoptError with what failed.
     """
-    chip = chip_of(architecture(native, device))
-    made = kernels.codegen().compile_cuda(text, chip)
-    load(native, text, device, [(m, assembler.assemble(m["ptx"], chip)) for m in made])
+    load(native, text, device, compile_text(text, chip_of(architecture(native, device))))
+
+
+def compile_text(text: str, chip: str) -> Made:
+    """The kernels of a text with their code for a chip. Raises what the code generator and
+    the assembler raise.
+
+    MPOPT_KERNEL_DUMP names a folder that gets all stages, from MLIR to the cubin.
+    """
+    folder = os.environ.get("MPOPT_KERNEL_DUMP", "")
+    name = hashlib.sha256(text.encode()).hexdigest()[:12] + f"-{chip}"
+    places = assembler.libdevice_places()
+    made = kernels.codegen().compile_cuda(text, chip, places, folder, name)
+    result = [(kernel, assembler.assemble(kernel["ptx"], chip)) for kernel in made]
+    for number, (_, code) in enumerate(result if folder else ()):
+        (Path(folder) / f"{name}.{number}.cubin").write_bytes(code)
+    return result
 
 
 def architecture(native: Any, device: int) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import fx
 
-from . import kernels, log, region_op
+from . import kernels, log, machine, region_op
 from .errors import MpoptError
 from .options import OUTLINE, Options
 
@@ -42,17 +42,12 @@ def passes(options: Options, graph: fx.Graph) -> list[str]:
     """The passes that make regions of a graph; none where none are wanted."""
     if not are_wanted(options, graph) or OUTLINE in options.disable_passes:
         return []
-    device = _device_of(graph)
-    target = "cpu" if device.type == "cpu" else _chip(device)
+    device = _device_of(graph).type
+    # On the CPU, the model is the attribute that the function has anyway.
+    target = machine.auto_name(device) if device == "cuda" else "cpu"
     everything = " all" if options.regions == "all" else ""
     outline = f"{OUTLINE}{{target={target}{everything}}}"
     return [outline if step == OUTLINE else step for step in _STEPS]
-
-
-def _chip(device: torch.device) -> str:
-    """The architecture of a GPU, such as "sm_90"."""
-    major, minor = torch.cuda.get_device_capability(device)
-    return f"sm_{major}{minor}"
 
 
 def settle(module: Module, graph: fx.Graph, strict: bool) -> None:

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from mpopt import kernels, region_op
 from mpopt.errors import MpoptError
 
-def compile_cuda(text, chip):
+def compile_cuda(text, chip, libdevice, dump, name):
     assert text == TEXT
     launch = dict(extent=(-1, 8, 1), tile=(4, 8, 1), flat=False, block=(64, 1, 1))
     return [dict(launch, name="first", ptx=".ptx of " + chip, shared_bytes=99328),

@@ -84,3 +84,13 @@ def test_failures_are_in_the_report(tmp_path, monkeypatch, capsys):
     assert "1 failed" in capsys.readouterr().out
     assert main([*arguments, "--seconds", "0"]) == 0
     assert json.loads(target.read_text())["skipped"] == report["failed"]
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has(tmp_path, monkeypatch):
+    def stops(kernel, device):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checks, "_check", stops)
+    target = tmp_path / "report.json"
+    assert main(["--device", "cpu", "--only", "launch,kernels", "--json", str(target)]) == 1
+    assert json.loads(target.read_text())["failed"] == ["kernels: the rest"]

@@ -19,6 +19,7 @@ WANTED = [
     r"mpopt/_mpopt\.[\w-]+\.so",
     r"mpopt/_mpopt\.pyi",
     r"mpopt/_mpopt_torch\.so",
+    r"mpopt/_codegen\.[\w-]+\.so",
     r"mpopt/py\.typed",
     r"mpopt/backend\.py",
     r"mpopt-[\d.]+\.data/scripts/mpopt",
@@ -30,7 +31,7 @@ IMPORT_ORDERS = [
     "import torch, triton, mpopt._mpopt",
     "import triton, mpopt._mpopt, torch",
 ]
-OPERATOR = "from mpopt import region_op; region_op.load()"
+OPERATOR = "from mpopt import kernels, region_op; region_op.load(); kernels.codegen()"
 BACKEND = """
 import importlib.metadata as m, torch, mpopt, sys
 assert {borrowed!r} not in mpopt.__file__ and "site-packages" in mpopt.__file__, mpopt.__file__

@@ -71,35 +71,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = Report(start + arguments.seconds)
     for name in chosen:
         print(f"== {name} ({time.monotonic() - start:.0f} s)", flush=True)
-        _SECTIONS[name](report, arguments.device)
-    return _finish(report, arguments, time.monotonic() - start)
+        try:
+            _SECTIONS[name](report, arguments.device)
+        except KeyboardInterrupt:
+            report.stopped(name)
+            break
+        _save(report, arguments, time.monotonic() - start)  # whatever becomes of the next
+    data = _save(report, arguments, time.monotonic() - start)
+    _say(report, data, arguments.json)
+    return 1 if data["failed"] else 0
 
 
-def _finish(report: Report, arguments: argparse.Namespace, seconds: float) -> int:
+def _save(report: Report, arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
     failed, skipped = report.names("failed"), report.names("skipped")
-    means = dict(geometric_means(report))
-    status = "failed" if failed else "passed"
     data = {
-        "status": status,
+        "status": "failed" if failed else "passed",
         "seconds": round(seconds, 1),
         "machine": _machine(arguments.device),
         "failed": failed,
         "skipped": skipped,
-        "ratio_means": means,
+        "ratio_means": dict(geometric_means(report)),
         "results": report.results,
     }
     _write(arguments.json, data)
-    for section, mean in means.items():
+    return data
+
+
+def _say(report: Report, data: dict[str, Any], path: str) -> None:
+    for section, mean in data["ratio_means"].items():
         print(f"{section}: {mean:.3f} times as fast as PyTorch (geometric mean)")
     for result in report.results:
         if result["status"] == "failed":
             print(f"failed: {result['section']}: {result['name']}: {result['why']}")
-    count = len(report.names("passed"))
-    print(
-        f"{status}: {count} passed, {len(failed)} failed, {len(skipped)} skipped; "
-        f"{arguments.json} has all figures"
-    )
-    return 1 if failed else 0
+    counts = f"{len(report.names('passed'))} passed, {len(data['failed'])} failed"
+    print(f"{data['status']}: {counts}, {len(data['skipped'])} skipped; {path} has all figures")
 
 
 def _write(path: str, data: dict[str, Any]) -> None:

@@ -43,6 +43,10 @@ class Report:
         seconds = round(time.monotonic() - start, 3)
         self._add(section, name, "passed", seconds=seconds, **figures)
 
+    def stopped(self, section: str) -> None:
+        """Somebody stopped the run in this section."""
+        self._add(section, "the rest", "failed", why="stopped from outside")
+
     def _add(self, section: str, name: str, status: str, **figures: Any) -> None:
         self.results.append({"section": section, "name": name, "status": status, **figures})
 
