@@ -1,0 +1,53 @@
+//===- Compile.cpp - from a kernel of the contract to PTX -----------------===//
+
+#include "codegen/CUDA/Compile.h"
+#include "codegen/CUDA/Matmul/Matmul.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+using namespace mlir::mp::cuda;
+
+/// Lowers what an emitter made.
+static FailureOr<CompiledKernel> finish(EmittedKernel emitted, const Chip &chip,
+                                        const LoweringOptions &options) {
+  CompiledKernel result;
+  result.name = emitted.launch.name;
+  result.launch = emitted.launch;
+  FailureOr<std::string> ptx = compileToPTX(*emitted.module, chip, options);
+  if (failed(ptx))
+    return failure();
+  result.ptx = std::move(*ptx);
+  return result;
+}
+
+static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
+                                     const Chip &chip) {
+  FailureOr<MatmulSchedule> schedule = chooseSchedule(kernel, chip);
+  if (failed(schedule))
+    return failure();
+  return emitMatmul(kernel, *schedule);
+}
+
+static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &) {
+  func::FuncOp func = kernel.func;
+  return func.emitError("row kernels are not made for CUDA yet");
+}
+
+FailureOr<std::vector<CompiledKernel>>
+cuda::compileKernel(ModuleOp module, const Chip &chip,
+                    const LoweringOptions &options) {
+  FailureOr<Kernel> kernel = parseKernel(module);
+  if (failed(kernel))
+    return failure();
+  FailureOr<EmittedKernel> emitted =
+      std::visit([&](const auto &kind) { return emit(kind, chip); }, *kernel);
+  if (failed(emitted))
+    return failure();
+  FailureOr<CompiledKernel> compiled =
+      finish(std::move(*emitted), chip, options);
+  if (failed(compiled))
+    return failure();
+  std::vector<CompiledKernel> kernels;
+  kernels.push_back(std::move(*compiled));
+  return kernels;
+}
