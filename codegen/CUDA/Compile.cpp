@@ -1,6 +1,7 @@
 //===- Compile.cpp - from a kernel of the contract to PTX -----------------===//
 
 #include "codegen/CUDA/Compile.h"
+#include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
 
 using namespace mlir;
@@ -13,6 +14,8 @@ static FailureOr<CompiledKernel> finish(EmittedKernel emitted, const Chip &chip,
   CompiledKernel result;
   result.name = emitted.launch.name;
   result.launch = emitted.launch;
+  result.maps = std::move(emitted.maps);
+  result.note = std::move(emitted.note);
   FailureOr<std::string> ptx = compileToPTX(*emitted.module, chip, options);
   if (failed(ptx))
     return failure();
@@ -22,10 +25,17 @@ static FailureOr<CompiledKernel> finish(EmittedKernel emitted, const Chip &chip,
 
 static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
                                      const Chip &chip) {
+  std::string note;
+  if (hopper::supports(chip))
+    if (auto emitted = hopper::emitFor(kernel, chip, note))
+      return std::move(*emitted);
   FailureOr<MatmulSchedule> schedule = chooseSchedule(kernel, chip);
   if (failed(schedule))
     return failure();
-  return emitMatmul(kernel, *schedule);
+  FailureOr<EmittedKernel> emitted = emitMatmul(kernel, *schedule);
+  if (succeeded(emitted))
+    emitted->note = note;
+  return emitted;
 }
 
 static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &) {

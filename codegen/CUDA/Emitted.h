@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/Kernel.h"
+#include <string>
 #include <vector>
 
 namespace mlir::mp::cuda {
@@ -17,6 +18,8 @@ struct EmittedKernel {
   ::mp::runtime::CudaKernel launch;
   /// What `launch.maps` points to.
   std::vector<::mp::runtime::TensorMap> maps;
+  /// Why it is not the kernel that the chip runs fastest; "" if it is.
+  std::string note;
 };
 
 } // namespace mlir::mp::cuda

@@ -156,3 +156,17 @@ std::optional<EmittedKernel> hopper::emit(const MatmulKernel &kernel,
   emitBody(e);
   return finish(e, std::move(module));
 }
+
+bool hopper::supports(const Chip &chip) { return chip.name == "sm_90a"; }
+
+std::optional<EmittedKernel> hopper::emitFor(const MatmulKernel &kernel,
+                                             const Chip &chip,
+                                             std::string &whyNot) {
+  int processors = chip.multiprocessors;
+  const Schedule &schedule = chooseSchedule(kernel, processors);
+  if (leavesIdle(kernel, schedule, processors)) {
+    whyNot = "the result has too few tiles; splitting k uses more of the chip";
+    return std::nullopt;
+  }
+  return emit(kernel, schedule, whyNot);
+}

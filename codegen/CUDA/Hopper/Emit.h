@@ -10,6 +10,7 @@
 #ifndef MP_CODEGEN_CUDA_HOPPER_EMIT_H
 #define MP_CODEGEN_CUDA_HOPPER_EMIT_H
 
+#include "codegen/CUDA/Chip.h"
 #include "codegen/CUDA/Emitted.h"
 #include "codegen/CUDA/Hopper/Plan.h"
 
@@ -17,6 +18,14 @@ namespace mlir::mp::cuda::hopper {
 
 /// The name of the function.
 inline constexpr char kFunctionName[] = "mp_wgmma";
+
+/// Whether a chip runs these kernels.
+bool supports(const Chip &chip);
+
+/// Emits the kernel with the schedule that fits the shape best; null if this
+/// path cannot or should not take it, and why not.
+std::optional<EmittedKernel> emitFor(const MatmulKernel &kernel,
+                                     const Chip &chip, std::string &whyNot);
 
 /// Emits the kernel; null if this path cannot take it, and why not.
 std::optional<EmittedKernel>
