@@ -32,7 +32,8 @@ void BulkCopy::store() const {
 void hopper::initialize(const Call &call) {
   char *address = call.argument<char *>(0);
   HopperState &state = call.machine.hopper();
-  call.machine.access(call.thread, address, 8, 8, IsWrite, call.site);
+  call.machine.access(call.thread, address, 8, 8, Write, call.site,
+                      /*countsBanks=*/false);
   MBarrier barrier;
   barrier.number = unsigned(state.barriers.size());
   barrier.expected = barrier.pending = call.argument<uint32_t>(1);
@@ -53,12 +54,13 @@ static MBarrier *findBarrier(const Call &call, char *address) {
                    ? barriers.find(call.machine.sharedOffset(address))
                    : barriers.end();
   if (found == barriers.end()) {
-    call.fault(FaultKind::BadOperand, "there is no mbarrier at this address");
+    hopper::fault(call, FaultKind::BadOperand,
+                  "there is no mbarrier at this address");
     return nullptr;
   }
   // Whoever initialized it must have met this thread since.
-  call.machine.access(call.thread, address, 8, 8, IsAtomic | IsWrite,
-                      call.site);
+  call.machine.access(call.thread, address, 8, 8, Atomic | Write, call.site,
+                      /*countsBanks=*/false);
   return &found->second;
 }
 
@@ -83,16 +85,18 @@ static void arrive(const Call &call, MBarrier &barrier) {
   if (barrier.isComplete())
     complete(call, barrier);
   if (barrier.pending == 0)
-    return call.fault(FaultKind::BadOperand,
-                      "more arrivals than the phase of the mbarrier expects");
+    return hopper::fault(
+        call, FaultKind::BadOperand,
+        "more arrivals than the phase of the mbarrier expects");
   raise(barrier.arriving, call.thread.clock.known());
   call.thread.clock.advance();
   --barrier.pending;
   call.machine.progressed();
   if (barrier.pending == 0 && barrier.started > barrier.announced)
-    call.fault(FaultKind::BadOperand,
-               Twine(barrier.started) + " bytes are on their way, the phase " +
-                   "was told of " + Twine(barrier.announced));
+    hopper::fault(call, FaultKind::BadOperand,
+                  Twine(barrier.started) +
+                      " bytes are on their way, the phase " + "was told of " +
+                      Twine(barrier.announced));
   if (barrier.isComplete() && barrier.copies.empty())
     complete(call, barrier);
 }
@@ -134,8 +138,8 @@ void hopper::waitForParity(const Call &call) {
 //===----------------------------------------------------------------------===//
 
 /// Takes the map and its coordinates; false, with a fault, if they are wrong.
-static bool takeCopy(const Call &call, BulkCopy &copy, char *shared, unsigned map,
-                     unsigned rank) {
+static bool takeCopy(const Call &call, BulkCopy &copy, char *shared,
+                     unsigned map, unsigned rank) {
   copy.shared = shared;
   copy.map = *call.argument<const TensorMap *>(map);
   for (unsigned i = 0; i < rank; ++i)
@@ -149,7 +153,7 @@ static bool takeCopy(const Call &call, BulkCopy &copy, char *shared, unsigned ma
   if (why.empty() && machine.sharedOffset(shared) % unit)
     why = "the box does not start at a multiple of " + std::to_string(unit);
   if (!why.empty())
-    call.fault(FaultKind::BadOperand, why);
+    hopper::fault(call, FaultKind::BadOperand, why);
   return why.empty();
 }
 
@@ -161,16 +165,18 @@ void hopper::loadBox(const Call &call, unsigned rank) {
   if (!barrier || !takeCopy(call, copy, call.argument<char *>(0), 2, rank))
     return;
   if (!barrier->isFenced)
-    call.fault(FaultKind::ProxyFence,
-               "the mbarrier was initialized, and no fence lets copies see it");
+    hopper::fault(
+        call, FaultKind::ProxyFence,
+        "the mbarrier was initialized, and no fence lets copies see it");
   if (barrier->isComplete())
     complete(call, *barrier);
+  machine.count("cp.async.bulk.tensor.g2s");
   Stamp stamp{loadAgent(call, *barrier), barrier->phase + 1, call.site};
   forEachPiece(copy.map, copy.at, [&](const BoxPiece &piece) {
     if (piece.valid)
       machine.access(call.thread, piece.global, piece.valid, 1, 0, call.site);
     machine.accessAsync(call.thread, stamp, copy.shared + piece.shared,
-                        piece.bytes, IsWrite);
+                        piece.bytes, Write);
   });
   barrier->started += boxBytes(copy.map);
   if (!machine.isLate())
@@ -191,7 +197,7 @@ void hopper::storeBox(const Call &call, unsigned rank) {
     machine.accessAsync(call.thread, stamp, copy.shared + piece.shared,
                         piece.bytes, 0);
     if (piece.valid)
-      machine.access(call.thread, piece.global, piece.valid, 1, IsWrite,
+      machine.access(call.thread, piece.global, piece.valid, 1, Write,
                      call.site);
   });
   if (!machine.isLate())
@@ -218,6 +224,8 @@ void hopper::waitForStores(const Call &call) {
   call.thread.clock.learn(
       Agent(3 * call.machine.threadCount() + call.thread.id), stores.done);
 }
+
+void hopper::fenceProxy(const Call &call) { call.thread.clock.fenceProxy(); }
 
 void hopper::endOfThread(Machine &machine, Thread &thread) {
   auto found = machine.hopper().stores.find(thread.id);

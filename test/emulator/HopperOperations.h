@@ -21,6 +21,7 @@ void waitForParity(const Call &call);
 // TMA
 void loadBox(const Call &call, unsigned rank);
 void storeBox(const Call &call, unsigned rank);
+void fenceProxy(const Call &call);
 void commitStores(const Call &call);
 void waitForStores(const Call &call);
 void endOfThread(Machine &machine, Thread &thread);
@@ -35,10 +36,13 @@ void readAccumulators(const Call &call);
 
 void setRegisters(const Call &call);
 
+/// A fault of the thread of `call`.
+void fault(const Call &call, FaultKind kind, const llvm::Twine &message);
+
 /// Replaces the operations of the NVVM dialect that would become inline PTX by
 /// calls of operations above, and puts readAccumulators before each use of an
 /// accumulator.
-void replaceInlinePTX(mlir::Operation *module, llvm::StringRef prefix);
+void replaceInlinePTX(mlir::Operation *module);
 
 } // namespace mlir::mp::emulator::hopper
 

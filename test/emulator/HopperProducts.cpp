@@ -34,8 +34,9 @@ static void meetWarpgroup(const Call &call,
   Warpgroup &group = machine.hopper().warpgroups[leaderOf(call.thread)];
   unsigned member = call.thread.id % warpgroupThreads;
   if (group.arrived && group.site != call.site)
-    call.fault(FaultKind::DivergentBarrier,
-               "threads of one warpgroup are at different wgmma instructions");
+    hopper::fault(
+        call, FaultKind::DivergentBarrier,
+        "threads of one warpgroup are at different wgmma instructions");
   group.site = call.site;
   group.arguments[member] = call.arguments;
   group.results[member] = call.results;
@@ -60,15 +61,16 @@ static void readOperand(const Call &call, const MatrixDescriptor &matrix,
   Machine &machine = call.machine;
   unsigned perPiece = kPiece / 2;
   unsigned rowStep = isKMajor ? 1 : perPiece, kStep = isKMajor ? perPiece : 1;
-  for (unsigned warp = 0; warp < 4; ++warp) {
-    Thread &reader = machine.threadAt(leaderOf(call.thread) + warp * warpLanes);
-    for (unsigned row = 0; row < rows; row += rowStep)
-      for (unsigned k = 0; k < kDepth; k += kStep)
-        machine.accessAsync(reader, stamp,
-                            machine.sharedBase() +
-                                matrix.offsetOf(row, k, isKMajor),
-                            kPiece, 0);
-  }
+  for (unsigned row = 0; row < rows; row += rowStep)
+    for (unsigned k = 0; k < kDepth; k += kStep) {
+      char *piece = machine.sharedBase() + matrix.offsetOf(row, k, isKMajor);
+      for (unsigned warp = 1; warp < 4; ++warp)
+        machine.checkAsync(
+            machine.threadAt(leaderOf(call.thread) + warp * warpLanes), stamp,
+            piece, kPiece, Read);
+      machine.accessAsync(machine.threadAt(leaderOf(call.thread)), stamp, piece,
+                          kPiece, Read);
+    }
 }
 
 static float elementAt(const char *address, bool isBrain) {
@@ -85,8 +87,9 @@ static float elementAt(const char *address, bool isBrain) {
   return float(value);
 }
 
-static std::vector<float> gather(const Call &call, const MatrixDescriptor &matrix,
-                                 unsigned rows, bool isKMajor, bool isBrain) {
+static std::vector<float> gather(const Call &call,
+                                 const MatrixDescriptor &matrix, unsigned rows,
+                                 bool isKMajor, bool isBrain) {
   std::vector<float> values(rows * kDepth);
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned k = 0; k < kDepth; ++k)
@@ -115,17 +118,30 @@ static void multiplyFor(Warpgroup &group, unsigned member,
   }
 }
 
-static void multiplyTogether(const Call &call, Warpgroup &group, unsigned columns,
-                             bool isBrain) {
+/// A descriptor holds the low bits of an address; its start becomes an offset
+/// in shared memory.
+static MatrixDescriptor matrixAt(const Call &call, uint64_t bits) {
+  constexpr uint64_t kWindow = 1 << 18;
+  MatrixDescriptor matrix(bits);
+  matrix.start =
+      (matrix.start - uintptr_t(call.machine.sharedBase())) % kWindow;
+  return matrix;
+}
+
+static void multiplyTogether(const Call &call, Warpgroup &group,
+                             unsigned columns, bool isBrain) {
   Operands operands{call.argument<uint64_t>(0), call.argument<uint64_t>(1),
                     call.argument<uint32_t>(2), call.argument<uint32_t>(3),
                     call.argument<uint32_t>(4)};
-  MatrixDescriptor lhs(operands.lhs), rhs(operands.rhs);
+  call.machine.count("wgmma.mma_async");
+  MatrixDescriptor lhs = matrixAt(call, operands.lhs),
+                   rhs = matrixAt(call, operands.rhs);
   for (const MatrixDescriptor *matrix : {&lhs, &rhs})
     if (std::string why = whyNotDescriptor(*matrix); !why.empty())
-      return call.fault(FaultKind::BadOperand, why);
+      return hopper::fault(call, FaultKind::BadOperand, why);
   if (!group.isFenced)
-    call.fault(FaultKind::BadOperand, "wgmma without wgmma.fence before it");
+    hopper::fault(call, FaultKind::BadOperand,
+                  "wgmma without wgmma.fence before it");
   group.hasOpen = true;
   Stamp stamp{productAgent(call), group.committed + 1, call.site};
   bool lhsK = !operands.lhsTransposed, rhsK = !operands.rhsTransposed;
@@ -164,15 +180,15 @@ void hopper::waitForProducts(const Call &call) {
 void hopper::readAccumulators(const Call &call) {
   Warpgroup &group = call.machine.hopper().warpgroups[leaderOf(call.thread)];
   if (group.hasOpen || group.done != group.committed)
-    call.fault(FaultKind::EarlyRead,
-               "accumulators are used before their products are done");
+    hopper::fault(call, FaultKind::EarlyRead,
+                  "accumulators are used before their products are done");
   group.isFenced = false;
 }
 
 void hopper::setRegisters(const Call &call) {
   uint32_t registers = call.argument<uint32_t>(0);
   if (registers % 8 || registers < 24 || registers > 256)
-    call.fault(FaultKind::BadOperand,
-               "setmaxnreg takes a multiple of 8 from 24 to 256");
+    hopper::fault(call, FaultKind::BadOperand,
+                  "setmaxnreg takes a multiple of 8 from 24 to 256");
   meetWarpgroup(call, [](Warpgroup &) {});
 }

@@ -10,8 +10,7 @@ using namespace mlir;
 namespace {
 class Replacer {
 public:
-  Replacer(Operation *module, StringRef prefix)
-      : module(module), prefix(prefix) {}
+  explicit Replacer(Operation *module) : module(module) {}
   void run();
 
 private:
@@ -22,7 +21,6 @@ private:
   void checkUses(Value accumulators);
 
   Operation *module;
-  StringRef prefix;
 };
 } // namespace
 
@@ -30,7 +28,7 @@ LLVM::LLVMFuncOp Replacer::declare(OpBuilder &b, const Twine &name,
                                    TypeRange arguments, Type result,
                                    Operation *user) {
   Operation *table = SymbolTable::getNearestSymbolTable(user);
-  std::string full = (prefix + name).str();
+  std::string full = (mp::emulator::replacedPrefix + name).str();
   if (auto found = dyn_cast_or_null<LLVM::LLVMFuncOp>(
           SymbolTable::lookupSymbolIn(table, full)))
     return found;
@@ -123,7 +121,6 @@ void Replacer::run() {
     replace(op);
 }
 
-void mp::emulator::hopper::replaceInlinePTX(Operation *module,
-                                            StringRef prefix) {
-  Replacer(module, prefix).run();
+void mp::emulator::hopper::replaceInlinePTX(mlir::Operation *module) {
+  Replacer(module).run();
 }

@@ -4,6 +4,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "runtime/Numerics.h"
+#include "test/emulator/HopperOperations.h"
 #include "test/emulator/Machine.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -155,6 +157,15 @@ static void optimise(Module &module) {
       .run(module, modules);
 }
 
+/// What compiled code calls to round to bf16 where the host cannot; libgcc has
+/// it only since version 13.
+static __bf16 roundToBF16(float value) {
+  uint16_t bits = mpopt::f32ToBF16(value);
+  __bf16 result;
+  std::memcpy(&result, &bits, sizeof bits);
+  return result;
+}
+
 static Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
@@ -175,6 +186,7 @@ static Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
   };
   define(operationHook, operationFromCode);
   define(accessHook, accessFromCode);
+  define("__truncsfbf2", roundToBF16);
   if (Error error = (*jit)->getMainJITDylib().define(
           orc::absoluteSymbols(std::move(symbols))))
     return std::move(error);
@@ -227,12 +239,13 @@ Expected<std::unique_ptr<Kernel>> Kernel::fromMLIR(mlir::Operation *op,
   auto module = dyn_cast<mlir::ModuleOp>(clone.get());
   if (!module)
     return createStringError("the emulator takes a module with a gpu.module");
+  hopper::replaceInlinePTX(module);
   LLVMContext context;
   mlir::mp::cuda::LoweringOptions lowering;
   if (!options.libdevice.empty())
     lowering.libdevice.push_back(options.libdevice);
   auto llvmModule = mlir::mp::cuda::translateToLLVM(
-      module, *mlir::mp::cuda::findChip("sm_80"), context, lowering);
+      module, *mlir::mp::cuda::findChip("sm_90a"), context, lowering);
   if (failed(llvmModule))
     return createStringError("the kernel does not translate to LLVM IR");
   return fromLLVM(**llvmModule, options);

@@ -1,6 +1,7 @@
 //===- Machine.cpp - one block of threads, running ------------------------===//
 
 #include "test/emulator/Machine.h"
+#include "test/emulator/HopperOperations.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/ADT/bit.h"
@@ -134,6 +135,7 @@ void Machine::prepareBlock() {
   // Not a number in any format: a read before a write shows.
   std::memset(shared, 0xff, sharedBytes);
   shadow.reset(sharedBytes);
+  hopperState = {};
   barriers.clear();
   warps.clear();
   warps.resize((count + warpLanes - 1) / warpLanes);
@@ -163,6 +165,7 @@ void Machine::runThread(void *context) {
 
 void Machine::endOfThread(Thread &thread) {
   thread.isDone = true;
+  hopper::endOfThread(*this, thread);
   --live;
   ++progress;
   // Those who wait at a barrier for all no longer wait for this one.

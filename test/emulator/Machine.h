@@ -11,6 +11,7 @@
 #include "test/emulator/Banks.h"
 #include "test/emulator/Emulator.h"
 #include "test/emulator/Fiber.h"
+#include "test/emulator/Hopper.h"
 #include "test/emulator/Retarget.h"
 #include "test/emulator/Shadow.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -139,6 +140,28 @@ public:
   void fault(FaultKind kind, const Thread &thread, uint32_t site,
              const llvm::Twine &message, std::optional<Stamp> other = {});
 
+  // For what goes on beside the threads (HopperOperations.h).
+
+  HopperState &hopper() { return hopperState; }
+  bool isLate() const { return copies == Copies::Late; }
+  unsigned threadCount() const { return unsigned(threads.size()); }
+  Thread &threadAt(unsigned id) { return threads[id]; }
+  char *sharedBase() const { return shared; }
+  bool isSharedRange(const char *address, uint64_t bytes) const {
+    return isShared(address) && sharedOffset(address) + bytes <= sharedBytes;
+  }
+  /// Checks an access by the agent of `stamp`, as far as `thread` must know of
+  /// what was before; false if it is outside.
+  bool checkAsync(Thread &thread, const Stamp &stamp, char *address,
+                  size_t bytes, uint32_t flags);
+  /// Checks and remembers it.
+  void accessAsync(Thread &thread, const Stamp &stamp, char *address,
+                   size_t bytes, uint32_t flags);
+  /// Lets other threads run until the condition holds.
+  void waitUntil(const Call &call, llvm::function_ref<bool()> holds);
+  /// Something has changed that others may wait for.
+  void progressed() { ++progress; }
+
   void runOperation(uint32_t operation, uint32_t site, const char *arguments,
                     char *results);
   char *runAccess(char *address, uint32_t bytes, uint32_t align, uint32_t flags,
@@ -205,6 +228,7 @@ private:
   std::map<uint32_t, Barrier> barriers;
   Stacks stacks;
   Shadow shadow;
+  HopperState hopperState;
   Thread *current = nullptr;
   uint64_t progress = 0;
   size_t live = 0;

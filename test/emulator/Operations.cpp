@@ -11,7 +11,7 @@ Operation mlir::mp::emulator::findOperation(StringRef name) {
   static const llvm::StringMap<Operation> all = [] {
     llvm::StringMap<Operation> map;
     for (auto rows : {threadOperations(), copyOperations(), matrixOperations(),
-                      numberOperations()})
+                      numberOperations(), hopperOperations()})
       for (const OperationRow &row : rows)
         map[row.name] = row.run;
     return map;

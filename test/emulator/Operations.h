@@ -19,6 +19,8 @@ llvm::ArrayRef<OperationRow> threadOperations();
 llvm::ArrayRef<OperationRow> copyOperations();
 /// mma.sync.
 llvm::ArrayRef<OperationRow> matrixOperations();
+/// mbarrier, TMA and wgmma.
+llvm::ArrayRef<OperationRow> hopperOperations();
 /// Functions of numbers.
 llvm::ArrayRef<OperationRow> numberOperations();
 

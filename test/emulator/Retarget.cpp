@@ -22,6 +22,14 @@ static constexpr unsigned areaSlots = 160;
 /// Dynamic shared memory starts at a multiple of this.
 static constexpr uint64_t dynamicAlignment = 1024;
 
+/// The name of an operation; empty if the function is none.
+static StringRef nameOf(const Function &function) {
+  StringRef name = function.getName();
+  if (name.consume_front(intrinsicPrefix) || name.consume_front(replacedPrefix))
+    return name;
+  return {};
+}
+
 namespace {
 class Rewriter {
 public:
@@ -189,8 +197,7 @@ std::pair<Value *, Value *> Rewriter::areasOf(Function &function) {
 /// The arguments go to memory in slots, and the results come from there, so
 /// that one function serves all signatures.
 void Rewriter::replaceIntrinsic(CallInst *call) {
-  StringRef name =
-      call->getCalledFunction()->getName().drop_front(intrinsicPrefix.size());
+  StringRef name = nameOf(*call->getCalledFunction());
   auto *aggregate = dyn_cast<StructType>(call->getType());
   bool hasResult = !call->getType()->isVoidTy();
   unsigned results = aggregate ? aggregate->getNumElements() : hasResult;
@@ -363,7 +370,7 @@ Expected<Retargeted> Rewriter::run(StringRef name) {
     for (Instruction &instruction : instructions(function)) {
       auto *call = dyn_cast<CallInst>(&instruction);
       Function *callee = call ? call->getCalledFunction() : nullptr;
-      if (callee && callee->getName().starts_with(intrinsicPrefix))
+      if (callee && !nameOf(*callee).empty())
         intrinsics.push_back(call);
       else
         accesses.push_back(&instruction);

@@ -27,6 +27,9 @@ inline constexpr llvm::StringLiteral accessHook = "mp_emulator_access";
 /// to.
 inline constexpr llvm::StringLiteral entryName = "mp_emulator_entry";
 
+/// Functions with this prefix stand for inline PTX (hopper::replaceInlinePTX).
+inline constexpr llvm::StringLiteral replacedPrefix = "mp.nvvm.";
+
 /// Arguments and results of an operation lie this many bytes apart.
 inline constexpr unsigned slotBytes = 16;
 

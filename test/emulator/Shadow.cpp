@@ -50,3 +50,15 @@ void Shadow::record(const Clock &clock, const Stamp &stamp, size_t offset,
     granule.readers.push_back(stamp);
   }
 }
+
+std::optional<Stamp> Shadow::unfenced(const Clock &clock, unsigned threads,
+                                      size_t offset, size_t size) const {
+  for (size_t i = first(offset), end = last(offset, size); i <= end; ++i) {
+    const Granule &granule = granules[i];
+    const Stamp &writer = granule.writer;
+    if (granule.isWritten && writer.agent < threads &&
+        !clock.knows(2 * threads + writer.agent, writer.time))
+      return writer;
+  }
+  return {};
+}

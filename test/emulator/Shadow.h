@@ -38,6 +38,10 @@ public:
   /// conflict with each other.
   std::optional<Stamp> conflict(const Clock &clock, size_t offset, size_t size,
                                 bool isWrite, bool isAtomic) const;
+  /// A write by one of `threads` threads that no fence has made visible to the
+  /// asynchronous proxy, as far as `clock` knows.
+  std::optional<Stamp> unfenced(const Clock &clock, unsigned threads,
+                                size_t offset, size_t size) const;
   /// Whether a byte of it was never written.
   bool isUninitialized(size_t offset, size_t size) const;
   /// `clock` is that of the thread behind the access.

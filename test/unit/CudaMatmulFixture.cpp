@@ -45,7 +45,7 @@ void Buffer::fill(unsigned &seed) {
   for (size_t i = 0; i < values.size(); ++i) {
     seed = seed * 1664525u + 1013904223u;
     unsigned random = seed >> 16;
-    values[i] = element == "i1" ? random % 2 : int(random % 7) - 3;
+    values[i] = element == "i1" ? int(random % 2) : int(random % 7) - 3;
     write(i, values[i]);
   }
 }
