@@ -80,6 +80,15 @@ static void complete(const Call &call, MBarrier &barrier) {
   call.machine.progressed();
 }
 
+/// With more bytes than it was told of, a phase would end too early.
+static void checkBytes(const Call &call, const MBarrier &barrier) {
+  if (barrier.pending == 0 && barrier.started > barrier.announced)
+    hopper::fault(call, FaultKind::BadOperand,
+                  Twine(barrier.started) +
+                      " bytes are on their way, the phase was told of " +
+                      Twine(barrier.announced));
+}
+
 static void arrive(const Call &call, MBarrier &barrier) {
   // A phase that nobody looked at may be over as well.
   if (barrier.isComplete())
@@ -92,11 +101,7 @@ static void arrive(const Call &call, MBarrier &barrier) {
   call.thread.clock.advance();
   --barrier.pending;
   call.machine.progressed();
-  if (barrier.pending == 0 && barrier.started > barrier.announced)
-    hopper::fault(call, FaultKind::BadOperand,
-                  Twine(barrier.started) +
-                      " bytes are on their way, the phase " + "was told of " +
-                      Twine(barrier.announced));
+  checkBytes(call, barrier);
   if (barrier.isComplete() && barrier.copies.empty())
     complete(call, barrier);
 }
@@ -179,6 +184,7 @@ void hopper::loadBox(const Call &call, unsigned rank) {
                         piece.bytes, Write);
   });
   barrier->started += boxBytes(copy.map);
+  checkBytes(call, *barrier);
   if (!machine.isLate())
     copy.load();
   barrier->copies.push_back(std::move(copy));

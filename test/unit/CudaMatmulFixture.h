@@ -51,7 +51,7 @@ protected:
   ::mp::runtime::CudaKernel launch;
   std::vector<::mp::runtime::TensorMap> maps;
 
-private:
+  /// The launch of the kernel with these buffers.
   emulator::Launch makeLaunch(std::vector<Buffer> &arguments,
                               std::vector<Buffer> &results, int64_t size,
                               std::vector<char> &workspace);
