@@ -83,8 +83,8 @@ struct CudaGrid {
 
 /// A kernel for a GPU, as PTX or cubin beside this. Its parameters are the
 /// tensor maps by value (128 bytes each), the buffers, `sizes` as i64, then a
-/// pointer to the workspace if it has one. Every buffer, and the workspace, must
-/// start at a multiple of 16 bytes.
+/// pointer to the workspace if it has one. Every buffer, and the workspace,
+/// must start at a multiple of 16 bytes.
 struct CudaKernel {
   const char *name;
   CudaGrid grid;

@@ -7,15 +7,13 @@ using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
 Value SharedTile::chunkOffset(KernelBuilder &b, Value row, Value chunk) const {
-  Value shift;
-  if (!alongK && elementBytes == 4) {
-    // Read by single elements: 8 neighbours (two chunks) of 4 rows at once.
-    shift = b.mul(b.rem(row, 4), 2);
-  } else {
-    int64_t rowsPerLine = std::max<int64_t>(1, 8 / rowChunks());
-    int64_t shifts = std::min<int64_t>(8, rowChunks());
-    shift = b.rem(b.div(row, rowsPerLine), shifts);
-  }
+  int64_t rowsPerLine = std::max<int64_t>(1, 8 / rowChunks());
+  int64_t shifts = std::min<int64_t>(8, rowChunks());
+  Value line = b.div(row, rowsPerLine);
+  // Single elements: 8 neighbours, two chunks, of 4 rows are read at once.
+  bool isByElements = !alongK && elementBytes == 4;
+  Value shift =
+      isByElements ? b.mul(b.rem(line, shifts / 2), 2) : b.rem(line, shifts);
   return b.mul(b.xorOf(chunk, shift), kChunkBytes);
 }
 
