@@ -75,11 +75,16 @@ struct CudaGrid {
   /// Whether all blocks are numbered along x alone (a tile order of the
   /// kernel's own: it then finds its tile by itself).
   bool flat = false;
+  /// If not zero: a block goes through several tiles (flat kernels only), and
+  /// the launch needs no more blocks than this for each multiprocessor. More do
+  /// no harm.
+  int32_t blocksPerProcessor = 0;
 };
 
 /// A kernel for a GPU, as PTX or cubin beside this. Its parameters are the
 /// tensor maps by value (128 bytes each), the buffers, `sizes` as i64, then a
-/// pointer to the workspace if it has one.
+/// pointer to the workspace if it has one. Every buffer, and the workspace, must
+/// start at a multiple of 16 bytes.
 struct CudaKernel {
   const char *name;
   CudaGrid grid;
