@@ -25,8 +25,8 @@ static void fence(ImplicitLocOpBuilder &b) {
 /// A counter of the region of a block: 0 counts the blocks beside it, 1 (of
 /// block 0) those that joined others.
 Value RowEmitter::counterOf(Value ofRowBlock, int64_t which) {
-  Value block = scaled(b, ofRowBlock, 1,
-                       arith::MulIOp::create(b, tileBlock, rowBlocks));
+  Value block =
+      scaled(b, ofRowBlock, 1, arith::MulIOp::create(b, tileBlock, rowBlocks));
   Value index = scaled(b, block, regionWords(), constantOf(b, which));
   return LLVM::GEPOp::create(b, workspace.getType(), b.getI32Type(), workspace,
                              ArrayRef<LLVM::GEPArg>{index});
@@ -59,16 +59,15 @@ RowEmitter::Values RowEmitter::joinPartials(Value position, Value begin,
   Values sums;
   for (const RowStage *stage : plan.columnSums)
     sums.push_back(splatOf(b, neutralOf(stage->combiner), 1));
-  auto loop =
-      scf::ForOp::create(b, begin, end, constantOf(b, stride), sums);
+  auto loop = scf::ForOp::create(b, begin, end, constantOf(b, stride), sums);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Values joined;
   for (auto [i, stage] : llvm::enumerate(plan.columnSums)) {
     Value sum = loop.getRegionIterArgs()[i];
-    Value part = loadElements(
-        b, workspace, partialIndex(loop.getInductionVar(), i, position),
-        sum.getType(), 1);
+    Value part = loadElements(b, workspace,
+                              partialIndex(loop.getInductionVar(), i, position),
+                              sum.getType(), 1);
     joined.push_back(combine(b, stage->combiner, sum, part));
   }
   scf::YieldOp::create(b, joined);
@@ -88,13 +87,11 @@ Value RowEmitter::columnValue(Value value, Value column) {
   BodyArguments arguments;
   arguments.contract = kernel.contract;
   arguments.indices = {indexOf(column, 1)};
-  for (auto [input, access] :
-       llvm::zip_equal(stage->op.getInputs(), stage->accesses))
-    arguments.values.push_back(access == Access::Scalar
-                                   ? scalar(input)
-                                   : columnValue(input, column));
+  for (auto [input, access] : inputsOf(*stage))
+    arguments.values.push_back(
+        access == Access::Scalar ? scalar(input) : columnValue(input, column));
   auto results = cloneBody(b, stage->op, arguments);
-  for (auto [result, made] : llvm::zip_equal(stage->op.getResults(), results))
+  for (auto [result, made] : llvm::zip_equal(resultsOf(*stage), results))
     columnValues[result] = made;
   return columnValues[value];
 }
@@ -107,27 +104,25 @@ void RowEmitter::storeColumns(Value position, ValueRange sums) {
   Value thread = arith::RemUIOp::create(b, inSlice, threadCount);
   Value inVector = arith::DivUIOp::create(b, inSlice, threadCount);
   Value start = arith::SubIOp::create(b, position, inSlice);
-  Value inTile = scaled(b, thread, schedule.vector,
-                        scaled(b, inVector, 1, start));
+  Value inTile =
+      scaled(b, thread, schedule.vector, scaled(b, inVector, 1, start));
   Value column = scaled(b, tileBlock, schedule.tile, inTile);
   Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column,
                                        constantOf(b, kernel.columns));
   emitIf(b, exists, [&] {
     columnValues.clear();
     for (auto [stage, sum] : llvm::zip_equal(plan.columnSums, sums))
-      columnValues[stage->op.getResult(0)] = sum;
+      columnValues[resultsOf(*stage).front()] = sum;
     for (const RowStore &store : plan.columnStores)
-      storeElements(
-          b, columnValue(store.value, column),
-          func.getArgument(kernel.func.getNumArguments() + store.result),
-          column);
+      storeElements(b, columnValue(store.value, column), pointerTo(store),
+                    column);
   });
 }
 
 void RowEmitter::joinAll() {
   forEachPosition([&](Value position) {
-    storeColumns(position, joinPartials(position, constantOf(b, 0), rowBlocks,
-                                        kFan));
+    storeColumns(position,
+                 joinPartials(position, constantOf(b, 0), rowBlocks, kFan));
   });
 }
 

@@ -35,8 +35,8 @@ RowEmitter::Values RowEmitter::initialColumnSums() {
   if (schedule.isLooped)
     return sums;
   for (const RowStage *stage : plan.columnSums)
-    sums.append(schedule.chunks(), splatOf(b, neutralOf(stage->combiner),
-                                           schedule.vector));
+    sums.append(schedule.chunks(),
+                splatOf(b, neutralOf(stage->combiner), schedule.vector));
   return sums;
 }
 
@@ -47,22 +47,21 @@ static Value elementAt(ImplicitLocOpBuilder &b, Value vector, int64_t index) {
 }
 
 Value RowEmitter::positionOf(Value slice, int64_t element) {
-  Value inSlice = scaled(b, inRow, 1, constantOf(b, element * schedule.threads));
+  Value inSlice =
+      scaled(b, inRow, 1, constantOf(b, element * schedule.threads));
   return scaled(b, slice, 1, inSlice);
 }
 
 /// The word of the workspace where a block keeps a partial sum.
-Value RowEmitter::partialIndex(Value ofRowBlock, unsigned sum,
-                               Value position) {
-  Value block = scaled(b, ofRowBlock, 1,
-                       arith::MulIOp::create(b, tileBlock, rowBlocks));
+Value RowEmitter::partialIndex(Value ofRowBlock, unsigned sum, Value position) {
+  Value block =
+      scaled(b, ofRowBlock, 1, arith::MulIOp::create(b, tileBlock, rowBlocks));
   Value inRegion =
       scaled(b, position, 1, constantOf(b, kHeaderWords + sum * width()));
   return scaled(b, block, regionWords(), inRegion);
 }
 
-void RowEmitter::addInWorkspace(unsigned sum, const Chunk &chunk,
-                                Value value) {
+void RowEmitter::addInWorkspace(unsigned sum, const Chunk &chunk, Value value) {
   Operation *combiner = plan.columnSums[sum]->combiner;
   Type element = combiner->getResult(0).getType();
   for (int64_t i = 0; i < schedule.vector; ++i) {
@@ -90,8 +89,8 @@ void RowEmitter::joinGroups(unsigned sum, ValueRange vectors) {
     Value total = loadElements(b, shared, position, element, 1);
     for (int64_t i = 1; i < schedule.groups; ++i) {
       Value at = scaled(b, position, 1, constantOf(b, i * width()));
-      total = combine(b, combiner, total,
-                      loadElements(b, shared, at, element, 1));
+      total =
+          combine(b, combiner, total, loadElements(b, shared, at, element, 1));
     }
     storeElements(b, total, workspace, partialIndex(rowBlock, sum, position));
   });
@@ -102,8 +101,7 @@ void RowEmitter::joinGroups(unsigned sum, ValueRange vectors) {
 void RowEmitter::storeColumnSums(Values sums) {
   size_t chunks = schedule.chunks();
   for (unsigned sum = 0; sum * chunks < sums.size(); ++sum) {
-    ArrayRef<Value> vectors =
-        ArrayRef<Value>(sums).slice(sum * chunks, chunks);
+    ArrayRef<Value> vectors = ArrayRef<Value>(sums).slice(sum * chunks, chunks);
     if (schedule.groups > 1) {
       joinGroups(sum, vectors);
       continue;

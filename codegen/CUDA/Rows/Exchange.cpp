@@ -43,8 +43,8 @@ static Value shuffle(ImplicitLocOpBuilder &b, Value value, int64_t mask) {
   Type wide = b.getI64Type();
   Value shift = constantOf(b, 32);
   Value low = arith::TruncIOp::create(b, word, value);
-  Value high = arith::TruncIOp::create(
-      b, word, arith::ShRUIOp::create(b, value, shift));
+  Value high =
+      arith::TruncIOp::create(b, word, arith::ShRUIOp::create(b, value, shift));
   low = arith::ExtUIOp::create(b, wide, shuffle32(b, low, mask));
   high = arith::ExtUIOp::create(b, wide, shuffle32(b, high, mask));
   return arith::OrIOp::create(b, low, arith::ShLIOp::create(b, high, shift));

@@ -1,4 +1,5 @@
-//===- Exchange.h - partial results between the threads of a row -*- C++ -*-===//
+//===- Exchange.h - partial results between the threads of a row -*- C++
+//-*-===//
 
 #ifndef MP_CODEGEN_CUDA_ROWS_EXCHANGE_H
 #define MP_CODEGEN_CUDA_ROWS_EXCHANGE_H

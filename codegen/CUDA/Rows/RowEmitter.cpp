@@ -14,9 +14,9 @@ static constexpr unsigned kGlobalSpace = 1;
 
 RowEmitter::RowEmitter(const RowKernel &kernel, const RowPlan &plan,
                        const RowSchedule &schedule)
-    : kernel(kernel), plan(plan), schedule(schedule),
-      module(ModuleOp::create(kernel.func.getLoc())),
-      b(kernel.func.getLoc(), kernel.func.getContext()) {}
+    : kernel(kernel), plan(plan), schedule(schedule), source(kernel.func),
+      module(ModuleOp::create(source.getLoc())),
+      b(source.getLoc(), source.getContext()) {}
 
 //===----------------------------------------------------------------------===//
 // The function
@@ -41,15 +41,15 @@ static int64_t countReductions(const RowPlan &plan) {
 /// Parameters: buffers, rows if they are dynamic, the workspace if there is
 /// one.
 void RowEmitter::makeFunction() {
-  Location loc = kernel.func.getLoc();
+  Location loc = source.getLoc();
   (*module)->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                      b.getUnitAttr());
   b.setInsertionPointToStart(module->getBody());
   auto gpuModule = gpu::GPUModuleOp::create(b, "kernels");
   b.setInsertionPointToStart(gpuModule.getBody());
   Type pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-  SmallVector<Type> types(
-      kernel.func.getNumArguments() + kernel.func.getNumResults(), pointer);
+  SmallVector<Type> types(source.getNumArguments() + source.getNumResults(),
+                          pointer);
   size_t buffers = types.size();
   types.append(sizesOf(), b.getI64Type());
   if (hasColumnSums())
@@ -72,15 +72,15 @@ void RowEmitter::makeFunction() {
   for (size_t i = 0; i < buffers; ++i)
     func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                     b.getUnitAttr());
-  for (size_t i = 0, e = kernel.func.getNumArguments(); i < e; ++i)
+  for (size_t i = 0, e = source.getNumArguments(); i < e; ++i)
     func.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
                     b.getUnitAttr());
   b.setInsertionPointToStart(&func.getBody().front());
 }
 
 /// How many rows of the kernel one unit of its dynamic size stands for.
-int64_t RowEmitter::rowFactor() const {
-  for (BlockArgument argument : kernel.func.getArguments()) {
+int64_t RowEmitter::rowFactor() {
+  for (BlockArgument argument : source.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
     if (type.getRank() == 0 || !type.isDynamicDim(0))
       continue;
@@ -88,8 +88,7 @@ int64_t RowEmitter::rowFactor() const {
     for (int64_t extent : type.getShape().drop_front())
       inner *= extent;
     for (const RowStage &stage : kernel.stages)
-      for (auto [input, access] :
-           llvm::zip_equal(stage.op.getInputs(), stage.accesses))
+      for (auto [input, access] : inputsOf(stage))
         if (argumentOf(input) == argument.getArgNumber())
           return access == Access::Element ? inner / kernel.columns : inner;
   }
@@ -121,15 +120,14 @@ void RowEmitter::setUp() {
       schedule.tile < kernel.columns
           ? idOf(b, gpu::BlockIdOp::create(b, gpu::Dimension::y, nullptr))
           : constantOf(b, 0);
-  size_t buffers = kernel.func.getNumArguments() + kernel.func.getNumResults();
+  size_t buffers = source.getNumArguments() + source.getNumResults();
   rows = hasDynamicRows()
              ? scaled(b, func.getArgument(buffers), rowFactor(), Value())
              : constantOf(b, kernel.rows);
   if (hasColumnSums())
     workspace = func.getArgument(buffers + sizesOf());
   for (const RowStage &stage : kernel.stages)
-    for (auto [input, access] :
-         llvm::zip_equal(stage.op.getInputs(), stage.accesses))
+    for (auto [input, access] : inputsOf(stage))
       if (access == Access::Scalar)
         scalar(input);
 }
@@ -141,8 +139,7 @@ void RowEmitter::setUp() {
 /// One row of each group. All threads of a warp stay together: those without a
 /// row work on the last one and write nothing.
 SmallVector<Value> RowEmitter::emitRow(Value wanted, Values columnSums) {
-  bool isExact =
-      !hasDynamicRows() && kernel.rows % schedule.blockRows() == 0;
+  bool isExact = !hasDynamicRows() && kernel.rows % schedule.blockRows() == 0;
   row = wanted;
   isRow = Value();
   if (!isExact) {
@@ -205,13 +202,12 @@ void RowEmitter::emitRowLoop() {
 // The launch
 //===----------------------------------------------------------------------===//
 
-::mp::runtime::CudaKernel RowEmitter::launch() const {
+::mp::runtime::CudaKernel RowEmitter::launch() {
   ::mp::runtime::CudaKernel launch{};
   launch.name = kKernelName.data();
   int64_t factor = rowFactor();
   launch.grid.extent[0] = hasDynamicRows() ? -1 : kernel.rows;
-  launch.grid.tile[0] =
-      std::max<int64_t>(1, schedule.blockRows() / factor);
+  launch.grid.tile[0] = std::max<int64_t>(1, schedule.blockRows() / factor);
   launch.grid.extent[1] = kernel.columns;
   launch.grid.tile[1] = std::min(schedule.tile, kernel.columns);
   launch.grid.extent[2] = factor;
@@ -231,8 +227,8 @@ EmittedKernel RowEmitter::emit() {
   return {std::move(module), launch()};
 }
 
-FailureOr<EmittedKernel>
-mlir::mp::cuda::emitRows(const RowKernel &kernel, const RowSchedule &schedule) {
+FailureOr<EmittedKernel> mlir::mp::cuda::emitRows(const RowKernel &kernel,
+                                                  const RowSchedule &schedule) {
   FailureOr<RowPlan> plan = planRows(kernel);
   if (failed(plan) || failed(verifyRowSchedule(kernel, *plan, schedule)))
     return failure();

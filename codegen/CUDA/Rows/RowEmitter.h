@@ -39,21 +39,21 @@ private:
   void emitRowLoop();
   SmallVector<Value> emitRow(Value wanted, SmallVector<Value> columnSums);
   Value stepsOfBlock();
-  ::mp::runtime::CudaKernel launch() const;
-  int64_t rowFactor() const;
+  ::mp::runtime::CudaKernel launch();
+  int64_t rowFactor();
   unsigned sizesOf() const { return hasDynamicRows() ? 1 : 0; }
   bool hasDynamicRows() const { return ShapedType::isDynamic(kernel.rows); }
 
   // RowValues.cpp: values of the kernel.
   Value pointerOf(Value value);
+  Value pointerTo(const RowStore &store);
   Value element(Value value, Chunk &chunk);
   Value column(Value value, Chunk &chunk);
   Value scalar(Value value);
   Value rowValue(Value value);
   void makeRowValues(unsigned level);
   Value operandOf(Value value, Access access, Chunk *chunk, int64_t width);
-  BodyArguments argumentsOf(const RowStage &stage, Chunk *chunk,
-                            int64_t width);
+  BodyArguments argumentsOf(const RowStage &stage, Chunk *chunk, int64_t width);
   Value indexOf(Value first, int64_t width);
   /// What a reduction adds for a chunk; neutral where it is not valid.
   Value contribution(const RowStage &stage, Chunk &chunk, Value isValid);
@@ -100,6 +100,7 @@ private:
   const RowKernel &kernel;
   const RowPlan &plan;
   const RowSchedule &schedule;
+  func::FuncOp source;
   OwningOpRef<ModuleOp> module;
   ImplicitLocOpBuilder b;
   gpu::GPUFuncOp func;

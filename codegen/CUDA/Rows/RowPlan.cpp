@@ -6,10 +6,23 @@ using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
+SmallVector<std::pair<Value, Access>> cuda::inputsOf(const RowStage &stage) {
+  linalg::GenericOp op = stage.op;
+  return llvm::to_vector(
+      llvm::map_range(llvm::zip_equal(op.getInputs(), stage.accesses),
+                      [](auto pair) -> std::pair<Value, Access> {
+                        return {std::get<0>(pair), std::get<1>(pair)};
+                      }));
+}
+
+ResultRange cuda::resultsOf(const RowStage &stage) {
+  linalg::GenericOp op = stage.op;
+  return op->getResults();
+}
+
 bool RowPlan::hasRowReductions() const {
-  return llvm::any_of(sweeps, [](const Sweep &sweep) {
-    return !sweep.reductions.empty();
-  });
+  return llvm::any_of(
+      sweeps, [](const Sweep &sweep) { return !sweep.reductions.empty(); });
 }
 
 unsigned RowPlan::levelOf(Value value) const { return levels.lookup(value); }
@@ -17,7 +30,7 @@ unsigned RowPlan::levelOf(Value value) const { return levels.lookup(value); }
 /// The level of what a stage reads.
 static unsigned inputLevel(const RowPlan &plan, const RowStage &stage) {
   unsigned level = 0;
-  for (Value input : stage.op.getInputs())
+  for (auto [input, access] : inputsOf(stage))
     level = std::max(level, plan.levelOf(input));
   return level;
 }
@@ -31,7 +44,7 @@ static Sweep &sweepAt(RowPlan &plan, unsigned level) {
 static void addStage(RowPlan &plan, const RowStage &stage) {
   unsigned level = inputLevel(plan, stage);
   bool isReduction = stage.kind == RowStage::Kind::RowReduction;
-  for (Value result : stage.op.getResults()) {
+  for (Value result : resultsOf(stage)) {
     plan.stages[result] = &stage;
     plan.levels[result] = isReduction ? level + 1 : level;
   }
@@ -96,8 +109,7 @@ private:
   };
 
   void visitInputs(const RowStage &stage) {
-    for (auto [input, access] :
-         llvm::zip_equal(stage.op.getInputs(), stage.accesses))
+    for (auto [input, access] : inputsOf(stage))
       if (access == Access::Element)
         visit(input);
   }
@@ -114,8 +126,9 @@ private:
     int64_t most = 0;
     for (unsigned sweep = 0; sweep < plan.sweeps.size(); ++sweep)
       most = std::max<int64_t>(most, llvm::count_if(lives, [&](auto &entry) {
-        return entry.second.begin <= sweep && sweep < entry.second.end;
-      }));
+                                 return entry.second.begin <= sweep &&
+                                        sweep < entry.second.end;
+                               }));
     return most;
   }
 
@@ -128,12 +141,12 @@ private:
 FailureOr<RowPlan> mlir::mp::cuda::planRows(const RowKernel &kernel) {
   RowPlan plan;
   if (ShapedType::isDynamic(kernel.columns))
-    return kernel.func.emitError(
-        "row kernels for CUDA need a static number of columns");
+    return func::FuncOp(kernel.func)
+        .emitError("row kernels for CUDA need a static number of columns");
   for (const RowStage &stage : kernel.stages)
     addStage(plan, stage);
   for (const RowStage &stage : kernel.stages)
-    for (Value result : stage.op.getResults())
+    for (Value result : resultsOf(stage))
       addStores(plan, stage, result);
   // Even a kernel of row values alone sweeps once.
   sweepAt(plan, 0);

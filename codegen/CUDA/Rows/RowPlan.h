@@ -45,6 +45,11 @@ struct RowPlan {
   llvm::DenseMap<Value, unsigned> levels;
 };
 
+/// The inputs of a stage, each with what it depends on.
+SmallVector<std::pair<Value, Access>> inputsOf(const RowStage &stage);
+/// What a stage makes.
+ResultRange resultsOf(const RowStage &stage);
+
 /// Orders the work; an error names what the emitter cannot do.
 FailureOr<RowPlan> planRows(const RowKernel &kernel);
 

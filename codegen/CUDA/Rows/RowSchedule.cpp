@@ -20,8 +20,7 @@ static Type elementOf(Value value) {
 int64_t cuda::widestVector(const RowKernel &kernel, const RowPlan &plan) {
   int64_t bytes = 4;
   for (const RowStage &stage : kernel.stages)
-    for (auto [input, access] :
-         llvm::zip_equal(stage.op.getInputs(), stage.accesses))
+    for (auto [input, access] : inputsOf(stage))
       if (access == Access::Element && !plan.stages.count(input))
         bytes = std::min(bytes, bytesOf(elementOf(input)));
   for (const Sweep &sweep : plan.sweeps)
@@ -65,8 +64,7 @@ static RowSchedule scheduleReduction(const RowKernel &kernel,
     schedule.threads = 512;
     schedule.unroll = std::max<int64_t>(1, 16 / schedule.vector);
   }
-  schedule.groups =
-      std::max<int64_t>(1, kBlockThreads / schedule.threads);
+  schedule.groups = std::max<int64_t>(1, kBlockThreads / schedule.threads);
   if (!plan.columnSums.empty())
     schedule.steps = std::max<int64_t>(1, kRowsPerSum / schedule.groups);
   return schedule;
@@ -102,7 +100,8 @@ RowSchedule cuda::chooseRowSchedule(const RowKernel &kernel,
 
 static LogicalResult checkThreads(const RowKernel &kernel,
                                   const RowSchedule &schedule) {
-  auto error = [&] { return kernel.func.emitError("row schedule: "); };
+  func::FuncOp func = kernel.func;
+  auto error = [&] { return func.emitError("row schedule: "); };
   if (!llvm::isPowerOf2_64(schedule.threads))
     return error() << "threads of a row must be a power of two, not "
                    << schedule.threads;
@@ -119,7 +118,8 @@ static LogicalResult checkThreads(const RowKernel &kernel,
 
 static LogicalResult checkTile(const RowKernel &kernel, const RowPlan &plan,
                                const RowSchedule &schedule) {
-  auto error = [&] { return kernel.func.emitError("row schedule: "); };
+  func::FuncOp func = kernel.func;
+  auto error = [&] { return func.emitError("row schedule: "); };
   bool isWhole = schedule.tile == kernel.columns;
   if (!isWhole && (plan.hasRowReductions() || schedule.isLooped))
     return error() << "a reduced row must lie in one tile";
@@ -135,7 +135,8 @@ static LogicalResult checkTile(const RowKernel &kernel, const RowPlan &plan,
 static LogicalResult checkColumnSums(const RowKernel &kernel,
                                      const RowPlan &plan,
                                      const RowSchedule &schedule) {
-  auto error = [&] { return kernel.func.emitError("row schedule: "); };
+  func::FuncOp func = kernel.func;
+  auto error = [&] { return func.emitError("row schedule: "); };
   if (plan.columnSums.empty())
     return success();
   if (schedule.isLooped && schedule.groups != 1)

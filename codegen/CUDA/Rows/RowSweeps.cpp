@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
-/// The thread's vector of the slice at `slice` of the tile. Where it may lie beyond the
-/// columns, loads go to the first ones instead.
+/// The thread's vector of the slice at `slice` of the tile. Where it may lie
+/// beyond the columns, loads go to the first ones instead.
 Chunk RowEmitter::chunkAt(Value slice, bool isChecked) {
   Chunk chunk;
   chunk.slice = slice;
@@ -26,8 +26,8 @@ Chunk RowEmitter::chunkAt(Value slice, bool isChecked) {
   chunk.isValid =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, chunk.column,
                             constantOf(b, kernel.columns));
-  chunk.column = arith::SelectOp::create(b, chunk.isValid, chunk.column,
-                                         constantOf(b, 0));
+  chunk.column =
+      arith::SelectOp::create(b, chunk.isValid, chunk.column, constantOf(b, 0));
   return chunk;
 }
 
@@ -47,7 +47,7 @@ void RowEmitter::makeChunks() {
 
 void RowEmitter::storeChunk(const RowStore &store, Chunk &chunk) {
   Value value = element(store.value, chunk);
-  Value pointer = func.getArgument(kernel.func.getNumArguments() + store.result);
+  Value pointer = pointerTo(store);
   emitIf(b, bothOf(b, chunk.isValid, isRow), [&] {
     storeElements(b, value, pointer,
                   scaled(b, row, kernel.columns, chunk.column));
@@ -56,9 +56,8 @@ void RowEmitter::storeChunk(const RowStore &store, Chunk &chunk) {
 
 /// All that a sweep does with one chunk. `rows` are the partial results so far;
 /// a null one is neutral.
-void RowEmitter::runChunk(
-    const Sweep &sweep, Chunk &chunk, Values &rows,
-    llvm::function_ref<void(unsigned, Value)> addColumn) {
+void RowEmitter::runChunk(const Sweep &sweep, Chunk &chunk, Values &rows,
+                          llvm::function_ref<void(unsigned, Value)> addColumn) {
   for (auto [stage, sum] : llvm::zip_equal(sweep.reductions, rows)) {
     Value value = contribution(*stage, chunk, chunk.isValid);
     sum = sum ? combine(b, stage->combiner, sum, value) : value;
@@ -98,9 +97,8 @@ void RowEmitter::runLoop(const Sweep &sweep, Values &rows) {
   };
   rows = neutralRows(sweep);
   if (whole != 0) {
-    auto loop =
-        scf::ForOp::create(b, constantOf(b, 0), constantOf(b, whole),
-                           constantOf(b, step), rows);
+    auto loop = scf::ForOp::create(b, constantOf(b, 0), constantOf(b, whole),
+                                   constantOf(b, step), rows);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
@@ -133,7 +131,7 @@ void RowEmitter::runSweep(unsigned index, Values &columnSums) {
     partials.push_back({stage->combiner, sum});
   joinThreads(b, threads, partials, slot);
   for (auto [stage, partial] : llvm::zip_equal(sweep.reductions, partials))
-    rowValues[stage->op.getResult(0)] = partial.value;
+    rowValues[resultsOf(*stage).front()] = partial.value;
 }
 
 /// The first thread of a row writes what there is one of in a row.
@@ -146,8 +144,6 @@ void RowEmitter::storeRows() {
                                         constantOf(b, 0));
   emitIf(b, bothOf(b, isFirst, isRow), [&] {
     for (const RowStore &store : plan.rowStores)
-      storeElements(
-          b, rowValue(store.value),
-          func.getArgument(kernel.func.getNumArguments() + store.result), row);
+      storeElements(b, rowValue(store.value), pointerTo(store), row);
   });
 }

@@ -19,6 +19,11 @@ Value RowEmitter::pointerOf(Value value) {
   return func.getArgument(*argument);
 }
 
+/// The parameter that gets a result of the kernel.
+Value RowEmitter::pointerTo(const RowStore &store) {
+  return func.getArgument(source.getNumArguments() + store.result);
+}
+
 Value RowEmitter::element(Value value, Chunk &chunk) {
   if (Value known = chunk.elements.lookup(value))
     return known;
@@ -30,7 +35,7 @@ Value RowEmitter::element(Value value, Chunk &chunk) {
   }
   BodyArguments arguments = argumentsOf(*stage, &chunk, schedule.vector);
   auto results = cloneBody(b, stage->op, arguments);
-  for (auto [result, made] : llvm::zip_equal(stage->op.getResults(), results))
+  for (auto [result, made] : llvm::zip_equal(resultsOf(*stage), results))
     chunk.elements[result] = made;
   return chunk.elements[value];
 }
@@ -61,7 +66,7 @@ Value RowEmitter::rowValue(Value value) {
   assert(stage->kind == RowStage::Kind::RowPointwise &&
          "a reduction is known when its sweep is over");
   auto results = cloneBody(b, stage->op, argumentsOf(*stage, nullptr, 1));
-  for (auto [result, made] : llvm::zip_equal(stage->op.getResults(), results))
+  for (auto [result, made] : llvm::zip_equal(resultsOf(*stage), results))
     rowValues[result] = made;
   return rowValues[value];
 }
@@ -70,12 +75,11 @@ Value RowEmitter::rowValue(Value value) {
 /// of any loop over them.
 void RowEmitter::makeRowValues(unsigned level) {
   for (const RowStage &stage : kernel.stages) {
-    for (auto [input, access] :
-         llvm::zip_equal(stage.op.getInputs(), stage.accesses))
+    for (auto [input, access] : inputsOf(stage))
       if (access == Access::Row && plan.levelOf(input) <= level)
         rowValue(input);
     if (stage.kind == RowStage::Kind::RowPointwise)
-      for (Value result : stage.op.getResults())
+      for (Value result : resultsOf(stage))
         if (plan.levelOf(result) <= level)
           rowValue(result);
   }
@@ -102,13 +106,11 @@ Value RowEmitter::indexOf(Value first, int64_t width) {
   Value value = arith::IndexCastOp::create(b, index, first);
   if (width == 1)
     return value;
-  auto type = VectorType::get({width}, index);
-  SmallVector<int64_t> steps(llvm::seq<int64_t>(0, width));
+  SmallVector<Attribute> steps;
+  for (int64_t step = 0; step < width; ++step)
+    steps.push_back(b.getIndexAttr(step));
   Value offsets = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(
-             type, llvm::map_to_vector(steps, [&](int64_t step) -> Attribute {
-               return b.getIndexAttr(step);
-             })));
+      b, DenseElementsAttr::get(VectorType::get({width}, index), steps));
   return arith::AddIOp::create(b, broadcastTo(b, value, width), offsets);
 }
 
@@ -122,8 +124,7 @@ BodyArguments RowEmitter::argumentsOf(const RowStage &stage, Chunk *chunk,
   BodyArguments arguments;
   arguments.width = width;
   arguments.contract = kernel.contract;
-  for (auto [input, access] :
-       llvm::zip_equal(stage.op.getInputs(), stage.accesses))
+  for (auto [input, access] : inputsOf(stage))
     arguments.values.push_back(operandOf(input, access, chunk, width));
   if (!readsIndex(stage.op))
     return arguments;
