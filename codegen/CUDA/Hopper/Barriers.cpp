@@ -1,0 +1,70 @@
+//===- Barriers.cpp - barriers between loads and products -----------------===//
+//
+// A stage of the ring has two barriers. "full": the loading thread arrives and
+// says how many bytes it asked for; the phase ends when they are there.
+// "empty": one thread of each computing warpgroup arrives when its products no
+// longer read the stage. Round r of a stage waits for phase r, whose parity is
+// that of r; "empty" starts one phase ahead, since at first every stage is
+// free.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/CUDA/Hopper/Emission.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::mp::cuda;
+using namespace mlir::mp::cuda::hopper;
+
+static constexpr int kBarrierBytes = 8;
+
+Value hopper::fullBarrier(Emission &e, Value stage) {
+  Value offset =
+      e.add(e.mul(stage, e.i32(kBarrierBytes)), e.i32(e.plan.barrierOffset()));
+  return e.sharedAt(e.shared, offset);
+}
+
+Value hopper::emptyBarrier(Emission &e, Value stage) {
+  return fullBarrier(e, e.add(stage, e.i32(e.plan.stages)));
+}
+
+void hopper::emitBarriers(Emission &e) {
+  Value isFirst =
+      e.equal(e.add(e.thread, e.mul(e.warpgroup, e.i32(kWarpgroup))), e.i32(0));
+  e.ifThen(isFirst, [&] {
+    for (int stage = 0; stage < e.plan.stages; ++stage) {
+      NVVM::MBarrierInitOp::create(e.b, fullBarrier(e, e.i32(stage)), e.i32(1),
+                                   Value());
+      NVVM::MBarrierInitOp::create(e.b, emptyBarrier(e, e.i32(stage)),
+                                   e.i32(e.schedule.consumers), Value());
+    }
+    NVVM::FenceMbarrierInitOp::create(e.b);
+  });
+  NVVM::BarrierOp::create(e.b);
+}
+
+void hopper::emitWait(Emission &e, Value barrier, Value parity) {
+  // The hardware suspends the thread for up to so many nanoseconds at a time.
+  constexpr int kTicks = 10000000;
+  NVVM::MBarrierTryWaitParityOp::create(e.b, barrier, parity, e.i32(kTicks));
+}
+
+RingPosition hopper::nextPosition(Emission &e, RingPosition position) {
+  Value next = e.add(position.stage, e.i32(1));
+  Value wraps = e.equal(next, e.i32(e.plan.stages));
+  Value flipped = e.b.createOrFold<arith::XOrIOp>(position.parity, e.i32(1));
+  return {e.select(wraps, e.i32(0), next),
+          e.select(wraps, flipped, position.parity)};
+}
+
+void hopper::emitBarrier(Emission &e, Value id, int threads) {
+  NVVM::BarrierOp::create(e.b, TypeRange{}, id, e.i32(threads),
+                          NVVM::BarrierReductionAttr(), Value());
+}
+
+void hopper::ifElected(Emission &e, llvm::function_ref<void()> body) {
+  e.ifThen(e.equal(e.warp, e.i32(0)), [&] {
+    Value elected = NVVM::ElectSyncOp::create(e.b, e.b.getI1Type(), Value());
+    e.ifThen(elected, body);
+  });
+}
