@@ -38,6 +38,7 @@ static Passes passesOf(const PipelineOptions &options) {
   passes.push_back(createRaise());
   addPins(passes, options,
           options.precision == Half::F16 ? Half::F16 : Half::Auto);
+  passes.push_back(createWidenPinned({options.numerics}));
   if (options.precision != Half::None)
     addTypesOfCalls(passes, options);
   passes.push_back(createEliminateCasts({options.numerics}));

@@ -132,6 +132,25 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def WidenPinned : Pass<"mp-widen-pinned", "::mlir::func::FuncOp"> {
+  let summary = "Compute in f32 what a pin wants in f32 and the trace has in half";
+  let description = [{
+    Other pins only forbid roundings that are not there. Two also ask for what
+    the trace does not have. A policy's `fp32`: the operation is computed in f32,
+    for `where = "operands"` or `"both"` from the values that autocast rounded.
+    And a router: the matrix product whose scores choose an expert hands on its
+    f32 accumulator, of operands that stay half (not in `strict`; on a target
+    without such products the operands are widened, which gives the same). What
+    reads the result in half reads it rounded, as before; a rounding that all
+    readers widen again goes with mp-eliminate-casts. An operation whose type an
+    argument names, or that does not compute, is left alone, with a record.
+
+    Example: test/Passes/Examples/widen-pinned.mlir
+  }];
+  let options = [MP_NumericsOption<>];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 def ReportTraffic : Pass<"mp-report-traffic", "::mlir::func::FuncOp"> {
   let summary = "Count the bytes that the kernels of a graph move";
   let description = [{

@@ -71,6 +71,10 @@ bool inSamePhase(Operation *a, Operation *b);
 /// Puts `to` into the phase and the checkpointed region of `from`.
 void copyPhase(Operation *from, Operation *to);
 
+/// True if `value`, or a view of it, is a graph output; `except` does not
+/// count.
+bool reachesOutput(Value value, Operation *except = nullptr);
+
 /// True if replacing `from` by `to` would make a graph output share memory with
 /// an input or with another output, which it did not do before.
 bool wouldAlias(Value from, Value to);
@@ -78,6 +82,9 @@ bool wouldAlias(Value from, Value to);
 /// True if each constant among the operator's arguments that may become an
 /// element, a filler of pad or masked_fill, is a value of `elementType`.
 bool hasExactFillers(Operation *op, Type elementType);
+
+/// True if a pin wants the operation in exactly its traced types.
+bool keepsTypes(Operation *op);
 
 /// True if an argument names a dtype, so that operands do not decide the
 /// result.

@@ -1,5 +1,6 @@
 //===- CastUtils.cpp - shared by the cast patterns ------------------------===//
 
+#include "dialect/IR/Pins.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Casts/CastPatterns.h"
 
@@ -53,8 +54,7 @@ static bool isView(Operation *op) {
   return precision && precision.isView() && op->getNumOperands() != 0;
 }
 
-/// True if `value`, or a view of it, is a graph output.
-static bool reachesOutput(Value value, Operation *except = nullptr) {
+bool mlir::mp::reachesOutput(Value value, Operation *except) {
   SmallVector<Value> pending = {value};
   for (unsigned views = 0; !pending.empty();) {
     for (Operation *user : pending.pop_back_val().getUsers()) {
@@ -126,6 +126,12 @@ bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
       exact &= refersToTensor(op, reference.getValue());
   }
   return exact;
+}
+
+bool mlir::mp::keepsTypes(Operation *op) {
+  return llvm::any_of(pinsOf(op), [](PinAttr pin) {
+    return pin.getFormat() == PinFormat::keep;
+  });
 }
 
 bool mlir::mp::namesDtype(Operation *op) {

@@ -77,10 +77,68 @@ static bool lengthensLifetime(CastOp narrowing, ArrayRef<CastOp> widenings) {
          });
 }
 
+/// A view that reads elements of one operand, so that it can as well read them
+/// unrounded.
+static bool passesOn(Operation *op, CastOp narrowing) {
+  auto view = dyn_cast<PrecisionOpInterface>(op);
+  return view && view.isView() && !isa<CastOp, MaterializeOp>(op) &&
+         op->getNumResults() == 1 && op->getNumOperands() == 1 &&
+         isMemoryEffectFree(op) && inSamePhase(op, narrowing) &&
+         !namesDtype(op) && !keepsTypes(op);
+}
+
 namespace {
 
-/// widen(narrow(x)) -> x, where autocast asked for the narrowing and every
-/// reader widens it again to the type of x: all of them see the same value.
+/// Everything that reads a rounded value, if all of it ends in widenings.
+struct RoundedReaders {
+  SmallVector<CastOp> widenings;
+  SmallVector<Operation *> views;
+
+  /// Why one of the readers is no such widening; empty if all are.
+  llvm::StringRef collect(CastOp narrowing);
+
+private:
+  static llvm::StringRef whyNotDropped(CastOp widening, CastOp narrowing);
+};
+
+} // namespace
+
+llvm::StringRef RoundedReaders::whyNotDropped(CastOp widening,
+                                              CastOp narrowing) {
+  if (widening.getTo() != narrowing.getFrom())
+    return "a reader wants the half value";
+  if (!widening.isExact())
+    return "two half types in one chain";
+  bool cancels = llvm::any_of(widening->getUsers(), [&](Operation *reader) {
+    return isa<CastOp>(reader) && roundedFormat(reader) == narrowing.getTo();
+  });
+  return cancels ? "cancels, FoldExactRoundTrip" : "";
+}
+
+llvm::StringRef RoundedReaders::collect(CastOp narrowing) {
+  SmallVector<Value> pending = {narrowing.getOutput()};
+  while (!pending.empty()) {
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (auto widening = dyn_cast<CastOp>(user)) {
+        if (auto why = whyNotDropped(widening, narrowing); !why.empty())
+          return why;
+        widenings.push_back(widening);
+        continue;
+      }
+      if (!passesOn(user, narrowing) || views.size() == kMaxMoved)
+        return "a reader wants the half value";
+      views.push_back(user);
+      pending.push_back(user->getResult(0));
+    }
+  }
+  return widenings.empty() ? "nobody widens it again" : "";
+}
+
+namespace {
+
+/// widen(narrow(x)) -> x, also with views between, where autocast asked for the
+/// narrowing and every reader widens it again to the type of x: all of them see
+/// the same value.
 struct DropAutocastRounding : LoggedPattern<CastOp> {
   DropAutocastRounding(MLIRContext *context, RewriteLog &log,
                        ValueNumbers &numbers)
@@ -92,34 +150,31 @@ struct DropAutocastRounding : LoggedPattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "does not round");
     if (isRoundedAlready(op))
       return rewriter.notifyMatchFailure(op, "cancels, FoldRoundedRoundTrip");
-    SmallVector<CastOp> widenings;
-    for (Operation *user : op->getUsers()) {
-      auto widening = dyn_cast<CastOp>(user);
-      if (!widening || widening.getType() != op.getInput().getType())
-        return rewriter.notifyMatchFailure(op, "a reader wants the half value");
-      if (!widening.isExact())
-        return rewriter.notifyMatchFailure(op, "two half types in one chain");
-      if (llvm::any_of(widening->getUsers(), [&](Operation *reader) {
-            return isa<CastOp>(reader) && roundedFormat(reader) == op.getTo();
-          }))
-        return rewriter.notifyMatchFailure(op, "cancels, FoldExactRoundTrip");
-      widenings.push_back(widening);
-    }
-    if (widenings.empty())
-      return rewriter.notifyMatchFailure(op, "nobody widens it again");
-    if (failed(mayDrop(op, widenings, rewriter)))
+    RoundedReaders readers;
+    if (llvm::StringRef why = readers.collect(op); !why.empty())
+      return rewriter.notifyMatchFailure(op, why);
+    if (failed(mayDrop(op, readers.widenings, rewriter)))
       return failure();
     if (!log.apply(Rule::DropAutocastRounding, op,
                    describe(op) + " of " + stringifyCastOrigin(op.getOrigin()) +
                        " is widened again by every reader"))
       return limitReached(op, rewriter);
-    for (CastOp widening : widenings)
-      rewriter.replaceOp(widening, op.getInput());
-    rewriter.eraseOp(op);
+    drop(op, readers, rewriter);
     return success();
   }
 
 private:
+  static void drop(CastOp op, const RoundedReaders &readers,
+                   PatternRewriter &rewriter) {
+    Type wide = op.getFrom();
+    rewriter.replaceOp(op, op.getInput());
+    for (Operation *view : readers.views)
+      rewriter.modifyOpInPlace(
+          view, [&] { view->getResult(0).setType(resultIn(view, wide)); });
+    for (CastOp widening : readers.widenings)
+      rewriter.replaceOp(widening, widening.getInput());
+  }
+
   LogicalResult mayDrop(CastOp op, ArrayRef<CastOp> widenings,
                         PatternRewriter &rewriter) const {
     auto refuse = [&](const Twine &why) {
@@ -128,15 +183,21 @@ private:
     };
     if (op.getOrigin() == CastOrigin::user)
       return refuse("the user wrote this rounding: contract strict");
+    if (op.getOrigin() == CastOrigin::mpopt)
+      return refuse("another pass put this rounding here");
     if (numbers.isRoundedElsewhere(op.getInput(), op.getTo(), op))
       return refuse("another phase reads the same rounding");
     if (llvm::any_of(widenings, [&](CastOp cast) {
           return isObserved(cast.getOutput(), op.getTo());
         }))
       return refuse("a comparison, index or integer conversion reads it");
-    if (llvm::any_of(widenings, [&](CastOp cast) {
-          return wouldAlias(cast.getOutput(), op.getInput());
-        }))
+    if (llvm::any_of(widenings,
+                     [&](CastOp cast) {
+                       return wouldAlias(cast.getOutput(), op.getInput());
+                     }) ||
+        llvm::count_if(widenings, [](CastOp cast) {
+          return reachesOutput(cast.getOutput());
+        }) > 1)
       return refuse("an output would be no copy of its own");
     if (lengthensLifetime(op, widenings))
       return refuse("backward would keep " + describe(widenings.front()) +

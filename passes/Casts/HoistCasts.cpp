@@ -93,6 +93,8 @@ struct HoistNarrowing : LoggedPattern<CastOp> {
       return rewriter.notifyMatchFailure(op, "phases differ");
     if (!moved->hasOneUse() && !moved.isView())
       return rewriter.notifyMatchFailure(op, "would be computed twice");
+    if (keepsTypes(moved))
+      return rewriter.notifyMatchFailure(op, "a pin keeps the types behind it");
     if (namesDtype(moved) || !hasExactFillers(moved, op.getTo()))
       return rewriter.notifyMatchFailure(op, "a filler would be rounded");
     std::string why;

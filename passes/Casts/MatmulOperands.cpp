@@ -52,6 +52,8 @@ struct MatmulHalfOperands : LoggedPattern<MatmulOp> {
 
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
+    if (keepsTypes(op))
+      return rewriter.notifyMatchFailure(op, "a pin keeps its types");
     SmallVector<Operation *> lhsViews, rhsViews;
     CastOp lhs = findWidening(op.getLhs(), op, lhsViews);
     CastOp rhs = findWidening(op.getRhs(), op, rhsViews);

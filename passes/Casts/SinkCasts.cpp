@@ -35,6 +35,8 @@ private:
       return rewriter.notifyMatchFailure(op, "a view copies nothing");
     if (!inSamePhase(op, moved))
       return rewriter.notifyMatchFailure(op, "phases differ");
+    if (keepsTypes(moved))
+      return rewriter.notifyMatchFailure(op, "a pin keeps the reader's types");
     if (namesDtype(moved) || !hasExactFillers(moved, op.getFrom()))
       return rewriter.notifyMatchFailure(op, "a filler would be rounded");
     SmallVector<unsigned> operands = moved.getValueOperands();

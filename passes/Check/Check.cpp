@@ -7,6 +7,7 @@
 #include "mlir/IR/OperationSupport.h"
 #include "passes/Check/AddedRoundings.h"
 #include "passes/Check/Obligations.h"
+#include "passes/Check/Widened.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -277,6 +278,8 @@ LogicalResult FunctionCheck::compare(const NormalForm &traced, Merged merged,
   Allowances allowed;
   LogicalResult result = success();
   if (failed(claimAddedRoundings(before, after, *records, allowed)))
+    result = failure();
+  if (failed(verifyWidened(before, after, *records, allowed)))
     result = failure();
   if (failed(verifyRecord(before, after, *records, traced, table, merged,
                           allowed)))

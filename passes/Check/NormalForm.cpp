@@ -209,6 +209,7 @@ private:
   void promoteOperands(Operation *op, MutableArrayRef<TermId> args);
   void widenOperands(Operation *op, MutableArrayRef<TermId> args,
                      ArrayRef<Value> operands, int64_t position);
+  TermId widened(Operation *op, int64_t position, TermId arg, Value operand);
   void roundReads(Operation *op, MutableArrayRef<TermId> args);
   void narrowCall(Operation *op, MutableArrayRef<TermId> args,
                   ArrayRef<Value> operands);
@@ -246,10 +247,57 @@ void FormBuilder::promoteOperands(Operation *op, MutableArrayRef<TermId> args) {
       arg = table.convert(arg, wide, op);
 }
 
+/// Data movement between a rounding and its reader, innermost last, if autocast
+/// rounded f32 in front of it; `rounding` is null otherwise.
+static SmallVector<Operation *> movedSince(Value operand, CastOp &rounding) {
+  SmallVector<Operation *> moves;
+  Operation *op = operand.getDefiningOp();
+  while (op && op->getNumOperands() == 1 && op->getNumResults() == 1 &&
+         transparencyOf(op) == Transparency::All) {
+    moves.push_back(op);
+    op = op->getOperand(0).getDefiningOp();
+  }
+  rounding = dyn_cast_or_null<CastOp>(op);
+  if (rounding && (rounding.getOrigin() != CastOrigin::autocast ||
+                   !rounding.getFrom().isF32()))
+    rounding = {};
+  return moves;
+}
+
+/// An operand of half type in f32: widened or, where a record says so, as it
+/// was before autocast rounded it.
+TermId FormBuilder::widened(Operation *op, int64_t position, TermId arg,
+                            Value operand) {
+  Type f32 = Float32Type::get(op->getContext());
+  auto unrounded = allowances.unrounded.find(op);
+  CastOp rounding;
+  SmallVector<Operation *> moves;
+  if (unrounded != allowances.unrounded.end() &&
+      llvm::is_contained(unrounded->second, position))
+    moves = movedSince(operand, rounding);
+  if (!rounding)
+    return table.convert(arg, f32, op);
+  TermId source = form.terms.lookup(rounding.getInput());
+  for (Operation *move : llvm::reverse(moves)) {
+    Term term;
+    term.kind = TermKind::Apply;
+    term.transparency = Transparency::All;
+    std::tie(term.name, term.attrs) = signatureOf(move);
+    term.op = move;
+    term.type = cast<TensorType>(move->getResult(0).getType()).clone(f32);
+    source = table.apply(term, source);
+  }
+  return source;
+}
+
 /// matmul(a : half, b : half) into f32, which a record allows, is the product
-/// of the widened operands.
+/// of the widened operands. So is what a record says to be computed in f32.
 void FormBuilder::widenOperands(Operation *op, MutableArrayRef<TermId> args,
                                 ArrayRef<Value> operands, int64_t position) {
+  if (allowances.wideResults.contains(op))
+    for (auto [i, operand] : llvm::enumerate(operands))
+      if (FloatType own = floatElement(operand); own && isHalf(own))
+        args[i] = widened(op, i, args[i], operand);
   if (!allowances.halfMatmuls.contains(nodeNumber(op, position)) ||
       !isMatrixProduct(op) || operands.size() != 2)
     return;
@@ -292,7 +340,9 @@ Type FormBuilder::computedType(OpResult result) const {
   Operation *op = result.getOwner();
   auto tensor = dyn_cast<TensorType>(result.getType());
   if (allowances.wideResults.contains(op))
-    return tensor.clone(Float32Type::get(op->getContext()));
+    return tensor && isHalf(tensor.getElementType())
+               ? tensor.clone(Float32Type::get(op->getContext()))
+               : result.getType();
   auto call = allowances.halfCalls.find(op);
   bool isHalf = call != allowances.halfCalls.end() &&
                 !call->second.keepsResult &&

@@ -27,9 +27,12 @@ struct Allowances {
   /// Library calls of the module before that are computed from halves, and
   /// round their results unless they are products that keep them.
   llvm::DenseMap<Operation *, Call> halfCalls;
-  /// Matrix products of the module before that compute f32 and round it, as a
-  /// conversion that can be dropped.
+  /// Operations of the module before that compute f32 and round it, as a
+  /// conversion that can be dropped if there is one result.
   llvm::DenseSet<Operation *> wideResults;
+  /// Of those: operands that are read as they were before autocast rounded
+  /// them, in the order of `orderedOperands`.
+  llvm::DenseMap<Operation *, SmallVector<int64_t, 2>> unrounded;
   /// Nodes of matrix products that read halves instead of widened halves.
   llvm::DenseSet<int64_t> halfMatmuls;
   /// The record can be read in another way: see `Merged`.

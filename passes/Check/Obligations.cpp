@@ -204,9 +204,11 @@ LogicalResult Verifier::claimWideResults(ArrayRef<Record> records) {
     if (record.rule != "wide-result")
       continue;
     Operation *op = operators.lookup(record.node);
-    if (op && roundsProduct(op))
+    if (op && roundsProduct(op)) {
       allowances.wideResults.insert(op);
-    else
+      // On either side, wherever operands are widened.
+      allowances.halfMatmuls.insert(record.node);
+    } else
       result = after.emitError("record of wide-result for node ")
                << record.node << " names no product of halves of @"
                << before.getName();

@@ -35,11 +35,14 @@ FailureOr<SmallVector<Record>> mlir::mp::check::newRecords(func::FuncOp before,
     auto operand = entry.getAs<IntegerAttr>("operand");
     auto half = entry.getAs<TypeAttr>("half");
     auto kept = entry.getAs<TypeAttr>("result");
+    auto unrounded = entry.getAs<DenseI64ArrayAttr>("unrounded");
     auto format = half ? dyn_cast<FloatType>(half.getValue()) : FloatType();
-    records.push_back({textOf(entry, "rule"), textOf(entry, "contract"),
-                       node.getInt(), operand ? operand.getInt() : -1,
-                       format && isHalf(format) ? format : FloatType(),
-                       kept && kept.getValue().isF32()});
+    records.push_back(
+        {textOf(entry, "rule"), textOf(entry, "contract"), node.getInt(),
+         operand ? operand.getInt() : -1,
+         format && isHalf(format) ? format : FloatType(),
+         kept && kept.getValue().isF32(),
+         unrounded ? unrounded.asArrayRef() : ArrayRef<int64_t>()});
   }
   return records;
 }

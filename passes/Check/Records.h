@@ -11,9 +11,10 @@ namespace mlir::mp::check {
 struct Record {
   StringRef rule, contract;
   int64_t node;
-  int64_t operand;  ///< -1 if it names none
-  FloatType half;   ///< null if it names none
-  bool keepsResult; ///< it says that the result stays f32
+  int64_t operand;             ///< -1 if it names none
+  FloatType half;              ///< null if it names none
+  bool keepsResult;            ///< it says that the result stays f32
+  ArrayRef<int64_t> unrounded; ///< operands that it says are not rounded
 };
 
 /// The applied entries that `after` has beyond those of `before`. Emits an

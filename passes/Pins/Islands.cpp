@@ -1,6 +1,7 @@
 //===- Islands.cpp - what has no half type, or was kept from one ----------===//
 
 #include "passes/Pins/PinContext.h"
+#include "passes/Policy/Decisions.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -62,14 +63,30 @@ static bool readsOnly(Operation *op, llvm::function_ref<bool(Value)> what) {
   });
 }
 
-static bool isWidenedHalf(Value value) {
+/// The conversion behind views that widened a half; null if there is none.
+static CastOp wideningOf(Value value) {
   auto cast = value.getDefiningOp<CastOp>();
   while (!cast && value.getDefiningOp() &&
          isTransparent(value.getDefiningOp())) {
     value = value.getDefiningOp()->getOperand(0);
     cast = value.getDefiningOp<CastOp>();
   }
-  return cast && cast.isExact() && isHalf(cast.getFrom());
+  return cast && cast.isExact() && isHalf(cast.getFrom()) ? cast : CastOp();
+}
+
+static bool isWidenedHalf(Value value) { return wideningOf(value) != nullptr; }
+
+/// True if mp-widen-pinned made it so: the model did not want it.
+static bool isWidenedByPin(Operation *op) {
+  auto isOurs = [](Value value) {
+    CastOp cast = wideningOf(value);
+    return cast && cast.getOrigin() == CastOrigin::mpopt;
+  };
+  bool isPolicy = llvm::any_of(pinsOf(op), [](PinAttr pin) {
+    return pin.getFormat() == PinFormat::fp32 &&
+           pin.getRule().getValue() == kPolicyPinRule;
+  });
+  return isPolicy || readsOnly(op, isOurs);
 }
 
 namespace {
@@ -90,7 +107,7 @@ struct IslandFinder {
       return;
     forEachProduct([&](Operation *op) { halfProducts += readsHalves(op); });
     forEachProduct([&](Operation *op) {
-      if (!isMarkedOff(op) && isWideProduct(op))
+      if (!isMarkedOff(op) && isWideProduct(op) && !isWidenedByPin(op))
         pinProduct(op);
     });
   }

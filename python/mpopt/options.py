@@ -29,6 +29,7 @@ PASSES = (
     "mp-raise",
     "mp-apply-policy",
     "mp-pin",
+    "mp-widen-pinned",
     "mp-assign-precision",
     "mp-apply-precision",
     "mp-eliminate-casts",

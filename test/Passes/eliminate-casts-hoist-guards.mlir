@@ -176,3 +176,12 @@ func.func @over_cat_of_wide_parts(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tenso
   %1 = mp.cast %0 origin(autocast) : tensor<8xf32> to tensor<8xbf16>
   return %1 : tensor<8xbf16>
 }
+
+// CHECK-LABEL: func.func @not_hoisted_kept
+// CHECK: mp.aten "aten.t.default"({{.*}}) {{.*}} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+func.func @not_hoisted_kept(%x: tensor<4x8xf32>) -> tensor<8x4xbf16> {
+  %0 = mp.aten "aten.sin.default"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = mp.aten "aten.t.default"(%0) {mp.pin = [#mp.pin<keep both, "policy", "off">]} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %2 = mp.cast %1 origin(autocast) : tensor<8x4xf32> to tensor<8x4xbf16>
+  return %2 : tensor<8x4xbf16>
+}

@@ -68,3 +68,11 @@ func.func @not_half_phases_differ(%a: tensor<8x8xbf16>) -> tensor<8x8xf32> attri
   %1 = mp.matmul %0, %0 {mp.backward} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// CHECK-LABEL: func.func @not_half_kept
+// CHECK: mp.matmul {{.*}} : (tensor<8x8xf32>
+func.func @not_half_kept(%a: tensor<8x8xbf16>) -> tensor<8x8xf32> attributes {mp.target = "cuda"} {
+  %0 = mp.cast %a origin(user) : tensor<8x8xbf16> to tensor<8x8xf32>
+  %1 = mp.matmul %0, %0 {mp.pin = [#mp.pin<keep both, "policy", "off">]} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}

@@ -121,3 +121,11 @@ func.func @not_sunk_into_recomputed_region(%x: tensor<4xbf16>) -> tensor<4xf32> 
   %1 = mp.aten "aten.clone.default"(%0) {mp.recompute = 0} : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// CHECK-LABEL: func.func @not_sunk_kept
+// CHECK: mp.aten "aten.clone.default"{{.*}} -> tensor<4xf32>
+func.func @not_sunk_kept(%x: tensor<4xbf16>) -> tensor<4xf32> {
+  %0 = mp.cast %x origin(autocast) : tensor<4xbf16> to tensor<4xf32>
+  %1 = mp.aten "aten.clone.default"(%0) {mp.pin = [#mp.pin<keep both, "policy", "off">]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}

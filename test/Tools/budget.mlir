@@ -90,6 +90,7 @@ version = 1
 
 [[rule]]
 module = "layers.*"
+op = "aten.exp"
 precision = "fp32"
 why = "a test"
 

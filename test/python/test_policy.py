@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import logging
@@ -170,6 +171,44 @@ def test_a_bundle_holds_the_policy_and_its_pins(tmp_path):
     assert pinned
     assert any("mp.matmul" in line for line in pinned)
     assert "mp.policy" in (joint / "00_import.mlir").read_text()
+
+
+class InFull(nn.Module):
+    """A module that autocast does not touch, and whose result it gets rounded."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        with torch.autocast("cpu", enabled=False):
+            return self.inner(x.float()).bfloat16()
+
+
+def output_and_gradients(net, x, **options):
+    torch._dynamo.reset()
+    run = torch.compile(net, **options) if options else net
+    with torch.autocast("cpu", torch.bfloat16):
+        output = run(x)
+    output.float().square().sum().backward()
+    return [output.detach(), *(parameter.grad for parameter in net.parameters())]
+
+
+def test_fp32_computes_a_module_as_if_autocast_were_off():
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(4, 16)
+    plain, guarded = copy.deepcopy(net), copy.deepcopy(net)
+    guarded.down = InFull(guarded.down)
+    policy = {"version": 1, "rule": [{"module": "down", "precision": "fp32"}]}
+    ours = output_and_gradients(net, x, backend="mpopt", options={"policy": policy})
+    # Eager: a compiled backward is traced under autocast again.
+    expected = output_and_gradients(guarded, x)
+    traced = output_and_gradients(plain, x, backend="mpopt")
+    assert torch.equal(ours[0], expected[0])
+    for value, wanted, rounded in list(zip(ours, expected, traced, strict=True))[-2:]:
+        torch.testing.assert_close(value, wanted, rtol=1e-5, atol=1e-6)
+        # Without the policy autocast rounds what the layer reads and makes.
+        assert (rounded - wanted).abs().max() > 1e-3 * wanted.abs().max()
 
 
 def test_a_policy_that_only_keeps_changes_no_value():
