@@ -1,36 +1,55 @@
 //===- Compile.cpp - from a kernel of the contract to PTX -----------------===//
 
 #include "codegen/CUDA/Compile.h"
+#include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
+#include "codegen/CUDA/Rows/Rows.h"
 
 using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
-/// Lowers what an emitter made.
-static FailureOr<CompiledKernel> finish(EmittedKernel emitted, const Chip &chip,
-                                        const LoweringOptions &options) {
-  CompiledKernel result;
-  result.name = emitted.launch.name;
-  result.launch = emitted.launch;
-  FailureOr<std::string> ptx = compileToPTX(*emitted.module, chip, options);
-  if (failed(ptx))
-    return failure();
-  result.ptx = std::move(*ptx);
-  return result;
+namespace {
+/// What an emitter made, and the tensor maps that its launch needs.
+struct Made {
+  EmittedKernel kernel;
+  std::vector<::mp::runtime::TensorMap> maps;
+};
+} // namespace
+
+/// The kernel for wgmma, where the chip has it and the path takes the shape.
+static std::optional<Made> emitForHopper(const MatmulKernel &kernel,
+                                         const Chip &chip) {
+  if (chip.name != "sm_90a")
+    return std::nullopt;
+  std::string whyNot; // the other path has no such limits
+  const hopper::Schedule &schedule =
+      hopper::chooseSchedule(kernel, int(chip.multiprocessors));
+  std::optional<hopper::Emitted> emitted =
+      hopper::emit(kernel, schedule, whyNot);
+  if (!emitted)
+    return std::nullopt;
+  return Made{{std::move(emitted->module), emitted->launch},
+              std::move(emitted->maps)};
 }
 
-static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
-                                     const Chip &chip) {
+static FailureOr<Made> emit(const MatmulKernel &kernel, const Chip &chip) {
+  if (std::optional<Made> made = emitForHopper(kernel, chip))
+    return std::move(*made);
   FailureOr<MatmulSchedule> schedule = chooseSchedule(kernel, chip);
   if (failed(schedule))
     return failure();
-  return emitMatmul(kernel, *schedule);
+  FailureOr<EmittedKernel> emitted = emitMatmul(kernel, *schedule);
+  if (failed(emitted))
+    return failure();
+  return Made{std::move(*emitted), {}};
 }
 
-static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &) {
-  func::FuncOp func = kernel.func;
-  return func.emitError("row kernels are not made for CUDA yet");
+static FailureOr<Made> emit(const RowKernel &kernel, const Chip &) {
+  FailureOr<EmittedKernel> emitted = emitRows(kernel);
+  if (failed(emitted))
+    return failure();
+  return Made{std::move(*emitted), {}};
 }
 
 FailureOr<std::vector<CompiledKernel>>
@@ -39,15 +58,19 @@ cuda::compileKernel(ModuleOp module, const Chip &chip,
   FailureOr<Kernel> kernel = parseKernel(module);
   if (failed(kernel))
     return failure();
-  FailureOr<EmittedKernel> emitted =
+  FailureOr<Made> made =
       std::visit([&](const auto &kind) { return emit(kind, chip); }, *kernel);
-  if (failed(emitted))
+  if (failed(made))
     return failure();
-  FailureOr<CompiledKernel> compiled =
-      finish(std::move(*emitted), chip, options);
-  if (failed(compiled))
+  CompiledKernel compiled;
+  compiled.name = made->kernel.launch.name;
+  compiled.launch = made->kernel.launch;
+  compiled.launch.maps = nullptr; // they stand in `maps`
+  compiled.maps = std::move(made->maps);
+  FailureOr<std::string> ptx =
+      compileToPTX(*made->kernel.module, chip, options);
+  if (failed(ptx))
     return failure();
-  std::vector<CompiledKernel> kernels;
-  kernels.push_back(std::move(*compiled));
-  return kernels;
+  compiled.ptx = std::move(*ptx);
+  return std::vector<CompiledKernel>{std::move(compiled)};
 }
