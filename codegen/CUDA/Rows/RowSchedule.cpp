@@ -22,10 +22,10 @@ int64_t cuda::widestVector(const RowKernel &kernel, const RowPlan &plan) {
   for (const RowStage &stage : kernel.stages)
     for (auto [input, access] : inputsOf(stage))
       if (access == Access::Element && !plan.stages.count(input))
-        bytes = std::min(bytes, bytesOf(elementOf(input)));
+        bytes = std::min(bytes, elementBytes(elementOf(input)));
   for (const Sweep &sweep : plan.sweeps)
     for (const RowStore &store : sweep.stores)
-      bytes = std::min(bytes, bytesOf(elementOf(store.value)));
+      bytes = std::min(bytes, elementBytes(elementOf(store.value)));
   // More than 8 would only cost registers.
   int64_t vector = std::min<int64_t>(8, 16 / bytes);
   while (kernel.columns % vector != 0)
