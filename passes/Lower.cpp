@@ -1,8 +1,8 @@
 //===- Lower.cpp - mp-lower -----------------------------------------------===//
 
 #include "dialect/Graph/Graph.h"
-#include "dialect/IR/Elementwise.h"
 #include "dialect/IR/Pins.h"
+#include "dialect/IR/Regions.h"
 #include "passes/Passes.h"
 #include "passes/Promotion.h"
 

@@ -5,6 +5,7 @@
 
 include "passes/PassOptions.td"
 include "passes/PrecisionPasses.td"
+include "passes/RegionPasses.td"
 include "passes/UpdatePasses.td"
 
 def Normalize : Pass<"mp-normalize", "::mlir::func::FuncOp"> {

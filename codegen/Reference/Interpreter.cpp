@@ -51,8 +51,8 @@ static bool isExpandable(Operation *op) {
 }
 
 bool mlir::mp::reference::isSupported(Operation *op) {
-  if (auto update = dyn_cast<ScaledUpdateOp>(op))
-    return llvm::all_of(update.getBody().front().without_terminator(),
+  if (isa<ScaledUpdateOp, RegionOp>(op))
+    return llvm::all_of(op->getRegion(0).front().without_terminator(),
                         [](Operation &inner) { return isSupported(&inner); });
   return isExpandable(op) || evaluatorOf(op) != nullptr;
 }
@@ -93,17 +93,17 @@ using Values = DenseMap<Value, Tensor>;
 static llvm::Error evaluateBody(Block &body, Values &values);
 
 /// The body on the operands; the arguments of the body are values of their own.
-static llvm::Error evaluateUpdate(ScaledUpdateOp op, Values &values) {
-  Block &body = op.getBody().front();
+static llvm::Error evaluateNested(Operation *op, Values &values) {
+  Block &body = op->getRegion(0).front();
   for (auto [argument, operand] :
-       llvm::zip(body.getArguments(), op.getOperands())) {
+       llvm::zip(body.getArguments(), op->getOperands())) {
     Tensor value = values.find(operand)->second;
     values[argument] = std::move(value);
   }
   if (llvm::Error error = evaluateBody(body, values))
     return error;
   for (auto [result, yielded] :
-       llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
+       llvm::zip(op->getResults(), body.getTerminator()->getOperands())) {
     Tensor value = values.find(yielded)->second;
     values[result] = std::move(value);
   }
@@ -111,8 +111,8 @@ static llvm::Error evaluateUpdate(ScaledUpdateOp op, Values &values) {
 }
 
 static llvm::Error evaluateOp(Operation *op, Values &values) {
-  if (auto update = dyn_cast<ScaledUpdateOp>(op))
-    return evaluateUpdate(update, values);
+  if (isa<ScaledUpdateOp, RegionOp>(op))
+    return evaluateNested(op, values);
   Evaluator evaluator = evaluatorOf(op);
   if (!evaluator)
     return errorAt(op, "has no evaluator");

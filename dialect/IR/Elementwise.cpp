@@ -1,8 +1,7 @@
 //===- Elementwise.cpp - operations that a sweep over memory can do -------===//
 
 #include "dialect/IR/Elementwise.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
+#include "dialect/IR/Regions.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -53,30 +52,11 @@ bool mlir::mp::isElementwise(Operation *op) {
   return readsElements;
 }
 
-void mlir::mp::inlineBody(ScaledUpdateOp op) {
-  OpBuilder builder(op);
-  Block &body = op.getBody().front();
-  IRMapping mapping;
-  mapping.map(body.getArguments(), op.getOperands());
-  for (Operation &inner : body.without_terminator())
-    builder.clone(inner, mapping);
-  for (auto [result, value] :
-       llvm::zip(op.getResults(), body.getTerminator()->getOperands()))
-    result.replaceAllUsesWith(mapping.lookupOrDefault(value));
-  op.erase();
-}
-
 LogicalResult ScaledUpdateOp::verify() {
-  Block &body = getBody().front();
-  // scaled_update_c1: the body sees the operands.
-  if (body.getArgumentTypes() != getOperandTypes())
-    return emitOpError("body takes other types than the operands'");
-  // scaled_update_c2: and gives the results.
-  auto yield = dyn_cast<YieldOp>(&body.back());
-  if (!yield || yield.getOperandTypes() != getResultTypes())
-    return emitOpError("body yields other types than the results'");
+  if (failed(verifyBody(*this)))
+    return failure();
   // scaled_update_c3: one sweep can do it.
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : getBody().front().without_terminator())
     if (!isElementwise(&op))
       return op.emitOpError(
           "in the body of a scaled_update is not elementwise");

@@ -13,9 +13,6 @@ namespace mlir::mp {
 /// and the result has a dimension.
 bool isElementwise(Operation *op);
 
-/// Puts the body of `op` in its place and erases it.
-void inlineBody(ScaledUpdateOp op);
-
 } // namespace mlir::mp
 
 #endif // MP_DIALECT_IR_ELEMENTWISE_H

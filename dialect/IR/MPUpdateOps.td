@@ -46,8 +46,8 @@ def MP_ScaledUpdateOp : MP_Op<"scaled_update", [Pure, IsolatedFromAbove,
 }
 
 def MP_YieldOp : MP_Op<"yield", [Pure, Terminator,
-    HasParent<"ScaledUpdateOp">]> {
-  let summary = "End the body of a scaled_update with its results";
+    ParentOneOf<["RegionOp", "ScaledUpdateOp"]>]> {
+  let summary = "End the body of a region or scaled_update with its results";
   let description = [{
     Legal, where the operation around it has these two results:
 

@@ -2,8 +2,8 @@
 
 #include "passes/Check/Check.h"
 #include "dialect/Graph/Graph.h"
-#include "dialect/IR/Elementwise.h"
 #include "dialect/IR/ListOperators.h"
+#include "dialect/IR/Regions.h"
 #include "mlir/IR/OperationSupport.h"
 #include "passes/Check/AddedRoundings.h"
 #include "passes/Check/Obligations.h"
@@ -324,12 +324,12 @@ static LogicalResult checkOthers(ModuleOp before, ModuleOp after) {
   return success();
 }
 
-/// Puts the definitions of operators over lists and of scaled updates in their
-/// places: the comparison is about what they do.
+/// Puts the definitions of operators over lists and the bodies of regions in
+/// their places: the comparison is about what they do.
 static void unfold(func::FuncOp func) {
   for (Operation &op : llvm::make_early_inc_range(func.getOps())) {
-    if (auto update = dyn_cast<ScaledUpdateOp>(op)) {
-      inlineBody(update);
+    if (isa<ScaledUpdateOp, RegionOp>(op)) {
+      inlineBody(&op);
       continue;
     }
     auto aten = dyn_cast<AtenOp>(op);
@@ -340,7 +340,7 @@ static void unfold(func::FuncOp func) {
 
 static bool isFolded(Operation *op) {
   auto aten = dyn_cast<AtenOp>(op);
-  return isa<ScaledUpdateOp>(op) || (aten && isListOperator(aten));
+  return isa<ScaledUpdateOp, RegionOp>(op) || (aten && isListOperator(aten));
 }
 
 /// `module`, or a copy without such operations if it has any.

@@ -244,6 +244,6 @@ func.func @scaled_update_c4(%g: tensor<8xf32>, %h: tensor<4xf32>) -> (tensor<8xf
 // -----
 
 func.func @yield_c1(%g: tensor<8xf32>) {
-  // expected-error @+1 {{expects parent op 'mp.scaled_update'}}
+  // expected-error @+1 {{expects parent op to be one of 'mp.region, mp.scaled_update'}}
   mp.yield %g : tensor<8xf32>
 }
