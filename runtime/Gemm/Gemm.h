@@ -1,0 +1,67 @@
+//===- Gemm.h - matrix products on the CPU ----------------------*- C++ -*-===//
+//
+// The part of a compiled matmul kernel that does not depend on its arithmetic
+// after the accumulator: packing, blocking, and the products themselves, by the
+// instructions that the machine has. The compiled part is `finish`, which turns
+// rows of f32 sums into the kernel's results.
+//
+// C[b] = A[b] B[b], accumulated in f32. A is m x k and B is k x n, dense and
+// row-major as they are stored; a transposed A is stored k x m, a transposed B
+// is stored n x k. Products of bf16 on AMX and AVX512-BF16 flush denormals to
+// zero, of operands and of sums; sums run over pairs of products.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_GEMM_GEMM_H
+#define RUNTIME_GEMM_GEMM_H
+
+#include "runtime/Kernel.h"
+
+namespace mp::runtime::gemm {
+
+enum class Element : int32_t { F32, BF16, F16 };
+
+/// Bytes of one element.
+inline int64_t sizeOf(Element element) {
+  return element == Element::F32 ? 4 : 2;
+}
+
+struct Operand {
+  int32_t buffer = 0; ///< its number among the kernel's buffers
+  bool transposed = false;
+  bool batched = false; ///< each product of a batch has its own
+};
+
+/// Turns sums into results: row `row` of matrix `batch`, columns
+/// [column, column + count). `sums` has space for a multiple of 16 elements.
+using Finish = void (*)(const float *sums, int64_t batch, int64_t row,
+                        int64_t column, int64_t count, void *const *buffers,
+                        const int64_t *sizes);
+
+/// What a kernel is compiled with. Plain data.
+struct Product {
+  Extent batch, m, n, k;
+  Element element = Element::F32;
+  Operand lhs, rhs;
+  Finish finish = nullptr;
+  const char *isa = nullptr; ///< the instructions to use; null for the best
+};
+
+/// The functions of CpuKernel for such a kernel. All are thread-safe.
+int32_t phases(const Product &product);
+int64_t scratchBytes(const Product &product, const int64_t *sizes,
+                     int32_t threads);
+int64_t tasks(const Product &product, int32_t phase, const int64_t *sizes,
+              int32_t threads);
+void run(const Product &product, int32_t phase, int64_t begin, int64_t end,
+         void *const *buffers, const int64_t *sizes, void *scratch,
+         int32_t threads);
+
+/// The instructions that `isa` names, or those that serve `element` best on
+/// this machine: "amx", "avx512_bf16", "avx512", "avx2", "portable". Null if
+/// the machine lacks them.
+const char *chooseIsa(Element element, const char *isa);
+
+} // namespace mp::runtime::gemm
+
+#endif // RUNTIME_GEMM_GEMM_H
