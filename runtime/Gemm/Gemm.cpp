@@ -17,6 +17,11 @@ struct Free {
   void operator()(void *memory) const { std::free(memory); }
 };
 
+/// Panels of a tile.
+struct Range {
+  int64_t begin, end;
+};
+
 /// One call: its plan, and where everything is.
 struct Call {
   const Product &product;
@@ -42,16 +47,25 @@ struct Call {
   }
   char *packedLhs(int64_t b, int64_t panel) const {
     int64_t matrix = product.lhs.batched ? b : 0;
-    int64_t perMatrix = plan.rowPanels - plan.firstPacked;
-    return scratch + plan.lhsOffset +
-           (matrix * perMatrix + panel - plan.firstPacked) * plan.panelBytes;
+    int64_t index = matrix * plan.lhsPerMatrix() + panel - plan.firstPacked;
+    return scratch + plan.lhsOffset + index * plan.panelBytes;
   }
   int64_t bytes() const { return sizeOf(product.element); }
 
-  void packRhs(int64_t index) const;
-  void packLhs(int64_t index) const;
+  void packRhs(int64_t task) const;
+  void packLhs(int64_t task) const;
   Panel panelOf(int64_t b, int64_t panel, int64_t slice) const;
   void multiplyTile(int64_t index, float *sums) const;
+  void finish(int64_t b, int64_t p, int64_t q, const float *sums) const;
+
+  Range rowRange(int64_t tile) const {
+    return {tile * plan.tileRows,
+            std::min((tile + 1) * plan.tileRows, plan.rowPanels)};
+  }
+  Range columnRange(int64_t tile) const {
+    return {tile * plan.tileColumns,
+            std::min((tile + 1) * plan.tileColumns, plan.columnPanels)};
+  }
 };
 } // namespace
 
@@ -59,35 +73,36 @@ struct Call {
 // Packing
 //===----------------------------------------------------------------------===//
 
-void Call::packRhs(int64_t index) const {
-  int64_t b = index / plan.columnPanels, panel = index % plan.columnPanels;
-  bool transposed = product.rhs.transposed;
+void Call::packRhs(int64_t task) const {
+  int64_t groups = Plan::groups(plan.columnPanels);
+  int64_t b = task / groups, panel = task % groups * kGroup;
   int64_t column = panel * kColumns;
-  int64_t stride = transposed ? plan.k : plan.n;
-  const char *source = rhs(b) + column * (transposed ? stride : 1) * bytes();
-  plan.pack->rhs(source, stride, transposed, plan.k,
-                 std::min(kColumns, plan.n - column), packedRhs(b, panel));
+  bool ownIsRow = product.rhs.transposed;
+  int64_t stride = ownIsRow ? plan.k : plan.n;
+  Source source{rhs(b) + column * (ownIsRow ? stride : 1) * bytes(), stride,
+                ownIsRow, std::min(kGroup * kColumns, plan.n - column), plan.k};
+  plan.pack->rhs(source, packedRhs(b, panel), plan.panelBytes);
 }
 
-void Call::packLhs(int64_t index) const {
-  int64_t perMatrix = plan.rowPanels - plan.firstPacked;
-  int64_t b = index / perMatrix;
-  int64_t panel = plan.firstPacked + index % perMatrix;
-  bool transposed = product.lhs.transposed;
+void Call::packLhs(int64_t task) const {
+  int64_t groups = Plan::groups(plan.lhsPerMatrix());
+  int64_t b = task / groups;
+  int64_t panel = plan.firstPacked + task % groups * kGroup;
   int64_t row = panel * kRows;
-  int64_t stride = transposed ? plan.m : plan.k;
-  const char *source = lhs(b) + row * (transposed ? 1 : stride) * bytes();
-  plan.pack->lhs(source, stride, transposed, plan.k,
-                 std::min(kRows, plan.m - row), packedLhs(b, panel));
+  bool ownIsRow = !product.lhs.transposed;
+  int64_t stride = ownIsRow ? plan.k : plan.m;
+  Source source{lhs(b) + row * (ownIsRow ? stride : 1) * bytes(), stride,
+                ownIsRow, std::min(kGroup * kRows, plan.m - row), plan.k};
+  plan.pack->lhs(source, packedLhs(b, panel), plan.panelBytes);
 }
 
 static void pack(const Call &call, int64_t begin, int64_t end) {
-  int64_t rhsPanels = call.plan.rhsPanels();
+  int64_t rhsTasks = call.plan.rhsTasks();
   for (int64_t i = begin; i != end; ++i) {
-    if (i < rhsPanels)
+    if (i < rhsTasks)
       call.packRhs(i);
     else
-      call.packLhs(i - rhsPanels);
+      call.packLhs(i - rhsTasks);
   }
 }
 
@@ -122,39 +137,37 @@ static float *sumsOfThread(int64_t elements) {
 
 void Call::multiplyTile(int64_t index, float *sums) const {
   // Down the rows first: the panels of B stay for the next task.
-  int64_t rowTile = index % plan.rowTiles;
-  index /= plan.rowTiles;
-  int64_t columnTile = index % plan.columnTiles;
-  int64_t b = index / plan.columnTiles;
-  int64_t firstRow = rowTile * plan.tileRows;
-  int64_t firstColumn = columnTile * plan.tileColumns;
-  int64_t lastRow = std::min(firstRow + plan.tileRows, plan.rowPanels);
-  int64_t lastColumn =
-      std::min(firstColumn + plan.tileColumns, plan.columnPanels);
-  int64_t stride = (lastColumn - firstColumn) * kColumns;
-  int64_t column = firstColumn * kColumns;
-  int64_t count = std::min(stride, plan.n - column);
+  int64_t b = index / (plan.rowTiles * plan.columnTiles);
+  Range rows = rowRange(index % plan.rowTiles);
+  Range columns = columnRange(index / plan.rowTiles % plan.columnTiles);
   int64_t sliceBytes = kDepth * kColumns * sizeOf(plan.isa->packed);
-
   // Once at least: products of no terms are zero.
   for (int64_t slice = 0; slice == 0 || slice < plan.slices;
        slice += plan.sliceStep) {
     int64_t slices = std::min(plan.sliceStep, plan.slices - slice);
-    bool isLast = slice + slices == plan.slices;
-    for (int64_t p = firstRow; p != lastRow; ++p) {
-      float *rows = sums + (p - firstRow) * kRows * stride;
+    float *block = sums;
+    for (int64_t p = rows.begin; p != rows.end; ++p) {
       Panel panel = panelOf(b, p, slice);
-      for (int64_t q = firstColumn; q != lastColumn; ++q)
+      for (int64_t q = columns.begin; q != columns.end;
+           ++q, block += kBlock * kBlock) {
         plan.isa->multiply(panel, packedRhs(b, q) + slice * sliceBytes, slices,
-                           rows + (q - firstColumn) * kColumns, stride,
-                           slice == 0);
-      if (!isLast)
-        continue;
-      int64_t end = std::min((p + 1) * kRows, plan.m);
-      for (int64_t row = p * kRows; row < end; ++row, rows += stride)
-        product.finish(rows, b, row, column, count, buffers, sizes);
+                           block, slice == 0);
+        if (slice + slices == plan.slices)
+          finish(b, p, q, block);
+      }
     }
   }
+}
+
+void Call::finish(int64_t b, int64_t p, int64_t q, const float *sums) const {
+  int64_t row = p * kRows, column = q * kColumns;
+  Block block{sums,
+              b,
+              row,
+              column,
+              std::min(kRows, plan.m - row),
+              std::min(kColumns, plan.n - column)};
+  product.finish(&block, buffers, sizes);
 }
 
 static void multiply(const Call &call, int64_t begin, int64_t end) {
@@ -181,7 +194,8 @@ int64_t mp::runtime::gemm::scratchBytes(const Product &product,
 int64_t mp::runtime::gemm::tasks(const Product &product, int32_t phase,
                                  const int64_t *sizes, int32_t threads) {
   Plan plan = planFor(product, sizes, threads);
-  return phase == Packing ? plan.packTasks() : plan.productTasks();
+  return phase == Packing ? plan.rhsTasks() + plan.lhsTasks()
+                          : plan.productTasks();
 }
 
 void mp::runtime::gemm::run(const Product &product, int32_t phase,

@@ -32,10 +32,18 @@ struct Operand {
   bool batched = false; ///< each product of a batch has its own
 };
 
-/// Turns sums into results: row `row` of matrix `batch`, columns
-/// [column, column + count). `sums` has space for a multiple of 16 elements.
-using Finish = void (*)(const float *sums, int64_t batch, int64_t row,
-                        int64_t column, int64_t count, void *const *buffers,
+/// Rows and columns of the block of sums that `Finish` gets at a time.
+inline constexpr int64_t kBlock = 32;
+
+/// A block of sums, [kBlock][kBlock], and where it lies in the result: `rows`
+/// and `columns` of it are there.
+struct Block {
+  const float *sums;
+  int64_t batch, row, column, rows, columns;
+};
+
+/// Turns sums into results.
+using Finish = void (*)(const Block *block, void *const *buffers,
                         const int64_t *sizes);
 
 /// What a kernel is compiled with. Plain data.

@@ -18,8 +18,8 @@
 
 namespace mp::runtime::gemm {
 
-inline constexpr int64_t kRows = 32;
-inline constexpr int64_t kColumns = 32;
+inline constexpr int64_t kRows = kBlock;
+inline constexpr int64_t kColumns = kBlock;
 /// k of packed panels is a multiple of this.
 inline constexpr int64_t kDepth = 32;
 
@@ -39,24 +39,33 @@ struct Isa {
   void (*begin)();
   void (*end)();
   /// c += a b over `slices` slices of kDepth; c = a b if `isFirst`. c is kRows
-  /// x kColumns with `ldc` elements between rows.
+  /// x kColumns and dense.
   void (*multiply)(const Panel &a, const void *b, int64_t slices, float *c,
-                   int64_t ldc, bool isFirst);
+                   bool isFirst);
 };
 
 extern const Isa kAMX, kAVX512BF16, kAVX512, kAVX2, kPortable;
 
-/// How elements of a matrix become packed panels. `source` is element (0, 0) of
-/// the panel; `stride` is the distance in elements between stored rows.
+/// Panels that are packed together where a stored row crosses them: reading
+/// longer pieces of a row is what takes the time.
+inline constexpr int64_t kGroup = 8;
+
+/// Panels to pack from a stored matrix: `own` are its columns if it is B, its
+/// rows if it is A.
+struct Source {
+  const void *data; ///< the first element of the first panel
+  int64_t stride;   ///< elements between stored rows
+  bool ownIsRow;    ///< a stored row is one row of A, or one column of B
+  int64_t own;      ///< up to kGroup panels of them
+  int64_t depth;    ///< values of k
+};
+
+/// How elements of a matrix become packed panels, `panelBytes` apart.
 struct Pack {
   Element source;
   Element packed;
-  /// Of B: `columns` <= kColumns, `depth` values of k.
-  void (*rhs)(const void *source, int64_t stride, bool transposed,
-              int64_t depth, int64_t columns, void *panel);
-  /// Of A: `rows` <= kRows.
-  void (*lhs)(const void *source, int64_t stride, bool transposed,
-              int64_t depth, int64_t rows, void *panel);
+  void (*rhs)(const Source &source, char *panels, int64_t panelBytes);
+  void (*lhs)(const Source &source, char *panels, int64_t panelBytes);
 };
 
 /// The packing from one type to another, by the best instructions there are.

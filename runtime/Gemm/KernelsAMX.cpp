@@ -50,9 +50,9 @@ static void end() { _tile_release(); }
 
 /// Two by two tiles of sums: 0 and 1 for rows 0-15, 2 and 3 for rows 16-31.
 static void multiply(const Panel &a, const void *b, int64_t slices, float *c,
-                     int64_t ldc, bool isFirst) {
-  const size_t stride = size_t(ldc) * sizeof(float);
-  float *lower = c + 16 * ldc;
+                     bool isFirst) {
+  const size_t stride = kColumns * sizeof(float);
+  float *lower = c + 16 * kColumns;
   if (isFirst) {
     _tile_zero(0);
     _tile_zero(1);

@@ -16,7 +16,7 @@ static bool isSupported() {
 static void nothing() {}
 
 /// Rows whose sums are in registers at a time, two vectors each.
-static constexpr int kBlock = 8;
+static constexpr int kSumRows = 8;
 
 static __m512bh broadcastPair(const char *pair) {
   int32_t bits;
@@ -25,35 +25,35 @@ static __m512bh broadcastPair(const char *pair) {
 }
 
 static void multiplyRows(const char *a, int64_t row, int64_t tile,
-                         const char *b, int64_t slices, float *c, int64_t ldc,
+                         const char *b, int64_t slices, float *c,
                          bool isFirst) {
-  __m512 sums[kBlock][2];
-  for (int r = 0; r != kBlock; ++r)
+  __m512 sums[kSumRows][2];
+  for (int r = 0; r != kSumRows; ++r)
     for (int v = 0; v != 2; ++v)
-      sums[r][v] =
-          isFirst ? _mm512_setzero_ps() : _mm512_loadu_ps(c + r * ldc + 16 * v);
+      sums[r][v] = isFirst ? _mm512_setzero_ps()
+                           : _mm512_loadu_ps(c + r * kColumns + 16 * v);
   for (int64_t i = 0; i != slices; ++i, a += tile, b += 2048)
     for (int pair = 0; pair != 16; ++pair) {
       auto left = __m512bh(_mm512_loadu_si512(b + 64 * pair));
       auto right = __m512bh(_mm512_loadu_si512(b + 1024 + 64 * pair));
-      for (int r = 0; r != kBlock; ++r) {
+      for (int r = 0; r != kSumRows; ++r) {
         __m512bh both = broadcastPair(a + r * row + 4 * pair);
         sums[r][0] = _mm512_dpbf16_ps(sums[r][0], both, left);
         sums[r][1] = _mm512_dpbf16_ps(sums[r][1], both, right);
       }
     }
-  for (int r = 0; r != kBlock; ++r)
+  for (int r = 0; r != kSumRows; ++r)
     for (int v = 0; v != 2; ++v)
-      _mm512_storeu_ps(c + r * ldc + 16 * v, sums[r][v]);
+      _mm512_storeu_ps(c + r * kColumns + 16 * v, sums[r][v]);
 }
 
 static void multiply(const Panel &a, const void *b, int64_t slices, float *c,
-                     int64_t ldc, bool isFirst) {
-  for (int64_t r = 0; r != kRows; r += kBlock) {
+                     bool isFirst) {
+  for (int64_t r = 0; r != kRows; r += kSumRows) {
     const char *rows =
         static_cast<const char *>(a.data) + r / 16 * a.half + r % 16 * a.row;
     multiplyRows(rows, a.row, a.tile, static_cast<const char *>(b), slices,
-                 c + r * ldc, ldc, isFirst);
+                 c + r * kColumns, isFirst);
   }
 }
 

@@ -79,79 +79,91 @@ static inline void interleave(const uint16_t *source, int64_t stride,
   high = _mm512_permutex2var_epi16(a, second, b);
 }
 
-/// B stored [n][k]: the tile of 16 columns is their transpose in pairs.
-static void packColumns(const uint16_t *source, int64_t stride, int64_t depth,
-                        int64_t columns, char *out) {
-  for (int64_t k = 0; k < depth; k += kDepth, out += 2048)
-    for (int64_t half = 0; half != 2; ++half) {
-      __m512i v[16];
-      loadRows(source + 16 * half * stride + k, stride, columns - 16 * half,
-               depth - k, v);
-      transpose(v);
-      store(v, out + 1024 * half, 64);
-    }
-}
-
-/// B stored [k][n].
-static void packPairs(const uint16_t *source, int64_t stride, int64_t depth,
-                      int64_t columns, char *out) {
-  __mmask32 mask = firstOf32(columns);
-  for (int64_t k = 0; k < depth; k += kDepth, out += 2048)
-    for (int64_t pair = 0; pair != 16; ++pair) {
-      __m512i low, high;
-      interleave(source + (k + 2 * pair) * stride, stride, depth - k - 2 * pair,
-                 mask, low, high);
-      _mm512_storeu_si512(out + 64 * pair, low);
-      _mm512_storeu_si512(out + 1024 + 64 * pair, high);
-    }
-}
-
-static void packRhsBF16(const void *source, int64_t stride, bool transposed,
-                        int64_t depth, int64_t columns, void *panel) {
-  auto *from = static_cast<const uint16_t *>(source);
-  auto *out = static_cast<char *>(panel);
-  if (transposed)
-    packColumns(from, stride, depth, columns, out);
-  else
-    packPairs(from, stride, depth, columns, out);
-}
-
-/// A stored [m][k].
-static void packRows(const uint16_t *source, int64_t stride, int64_t depth,
-                     int64_t rows, char *out) {
-  for (int64_t k = 0; k < depth; k += kDepth, out += 2048)
-    for (int64_t half = 0; half != 2; ++half) {
-      __m512i v[16];
-      loadRows(source + 16 * half * stride + k, stride, rows - 16 * half,
-               depth - k, v);
-      store(v, out + 1024 * half, 64);
-    }
-}
-
-/// A stored [k][m].
-static void packTransposedRows(const uint16_t *source, int64_t stride,
-                               int64_t depth, int64_t rows, char *out) {
-  __mmask32 mask = firstOf32(rows);
-  for (int64_t k = 0; k < depth; k += kDepth, out += 2048) {
-    __m512i low[16], high[16];
-    for (int64_t pair = 0; pair != 16; ++pair)
-      interleave(source + (k + 2 * pair) * stride, stride, depth - k - 2 * pair,
-                 mask, low[pair], high[pair]);
-    transpose(low);
-    store(low, out, 64);
-    transpose(high);
-    store(high, out + 1024, 64);
+/// Stored rows are columns of B: a tile is their transpose, in pairs of k. Or
+/// they are rows of A: a tile is what they are.
+template <bool Transposes>
+static void packStoredRows(const Source &source, char *panel,
+                           int64_t panelBytes) {
+  auto *data = static_cast<const uint16_t *>(source.data);
+  for (int64_t first = 0; first < source.own;
+       first += kBlock, panel += panelBytes) {
+    char *out = panel;
+    for (int64_t k = 0; k < source.depth; k += kDepth)
+      for (int64_t i = first; i != first + kBlock; i += 16, out += 1024) {
+        __m512i v[16];
+        loadRows(data + i * source.stride + k, source.stride, source.own - i,
+                 source.depth - k, v);
+        if (Transposes)
+          transpose(v);
+        store(v, out, 64);
+      }
   }
 }
 
-static void packLhsBF16(const void *source, int64_t stride, bool transposed,
-                        int64_t depth, int64_t rows, void *panel) {
-  auto *from = static_cast<const uint16_t *>(source);
-  auto *out = static_cast<char *>(panel);
-  if (transposed)
-    packTransposedRows(from, stride, depth, rows, out);
-  else
-    packRows(from, stride, depth, rows, out);
+/// Columns of B across stored rows: pairs of rows are interleaved.
+static void packPairs(const Source &source, char *panels, int64_t panelBytes) {
+  auto *data = static_cast<const uint16_t *>(source.data);
+  for (int64_t k = 0; k < source.depth; k += 2, data += 2 * source.stride) {
+    char *out = panels + k / kDepth * 2048 + k % kDepth * 32;
+    for (int64_t first = 0; first < source.own;
+         first += kBlock, out += panelBytes) {
+      __m512i low, high;
+      interleave(data + first, source.stride, source.depth - k,
+                 firstOf32(source.own - first), low, high);
+      _mm512_storeu_si512(out, low);
+      _mm512_storeu_si512(out + 1024, high);
+    }
+  }
+}
+
+/// The pairs of the last slice behind the last value of k.
+static void clearPairs(const Source &source, char *panels, int64_t panelBytes) {
+  int64_t last = (source.depth + 1) / 2 * 2 % kDepth;
+  if (last == 0)
+    return;
+  for (int64_t first = 0; first < source.own;
+       first += kBlock, panels += panelBytes)
+    for (int64_t k = last; k != kDepth; k += 2)
+      for (int64_t half = 0; half != 2; ++half)
+        _mm512_storeu_si512(panels + source.depth / kDepth * 2048 +
+                                half * 1024 + k * 32,
+                            _mm512_setzero_si512());
+}
+
+static void packRhsBF16(const Source &source, char *panels,
+                        int64_t panelBytes) {
+  if (source.ownIsRow)
+    return packStoredRows</*Transposes=*/true>(source, panels, panelBytes);
+  packPairs(source, panels, panelBytes);
+  clearPairs(source, panels, panelBytes);
+}
+
+/// Rows of A across stored rows: the transpose of interleaved pairs.
+static void packTransposed(const Source &source, char *panels,
+                           int64_t panelBytes) {
+  auto *data = static_cast<const uint16_t *>(source.data);
+  for (int64_t k = 0; k < source.depth; k += kDepth, panels += 2048) {
+    char *out = panels;
+    for (int64_t first = 0; first < source.own;
+         first += kBlock, out += panelBytes) {
+      __mmask32 mask = firstOf32(source.own - first);
+      __m512i low[16], high[16];
+      for (int64_t pair = 0; pair != 16; ++pair)
+        interleave(data + (k + 2 * pair) * source.stride + first, source.stride,
+                   source.depth - k - 2 * pair, mask, low[pair], high[pair]);
+      transpose(low);
+      store(low, out, 64);
+      transpose(high);
+      store(high, out + 1024, 64);
+    }
+  }
+}
+
+static void packLhsBF16(const Source &source, char *panels,
+                        int64_t panelBytes) {
+  if (source.ownIsRow)
+    return packStoredRows</*Transposes=*/false>(source, panels, panelBytes);
+  packTransposed(source, panels, panelBytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,51 +178,48 @@ static inline void loadRows(const float *source, int64_t stride, int64_t rows,
                     : _mm512_setzero_si512();
 }
 
-/// Blocks of 16 by 16, transposed or not, to where `place` says that a block
-/// (own, k) starts and how far its rows are apart.
-template <typename Place>
-static void packBlocks(const float *source, int64_t stride, bool ownIsRow,
-                       bool transposes, int64_t depth, int64_t own,
-                       Place place) {
-  int64_t padded = (depth + kDepth - 1) / kDepth * kDepth;
-  for (int64_t k = 0; k != padded; k += 16)
-    for (int64_t i = 0; i != 32; i += 16) {
+/// The block of 16 by 16 at (own, k); its rows are stored rows.
+static inline void loadBlock(const Source &source, int64_t own, int64_t k,
+                             __m512i v[16]) {
+  auto *data = static_cast<const float *>(source.data);
+  if (source.ownIsRow)
+    loadRows(data + own * source.stride + k, source.stride, source.own - own,
+             source.depth - k, v);
+  else
+    loadRows(data + k * source.stride + own, source.stride, source.depth - k,
+             source.own - own, v);
+}
+
+/// kBlock and kDepth are one number.
+static int64_t padded(int64_t count) {
+  static_assert(kBlock == kDepth);
+  return (count + kDepth - 1) / kDepth * kDepth;
+}
+
+static void packRhsF32(const Source &source, char *panels, int64_t panelBytes) {
+  for (int64_t k = 0; k != padded(source.depth); k += 16)
+    for (int64_t i = 0; i != padded(source.own); i += 16) {
       __m512i v[16];
-      int64_t first = ownIsRow ? i : k, second = ownIsRow ? k : i;
-      int64_t rows = ownIsRow ? own - i : depth - k;
-      int64_t values = ownIsRow ? depth - k : own - i;
-      loadRows(source + first * stride + second, stride, rows, values, v);
-      if (transposes)
+      loadBlock(source, i, k, v);
+      if (source.ownIsRow)
         transpose(v);
-      auto [to, apart] = place(i, k);
-      store(v, reinterpret_cast<char *>(to), apart * int64_t(sizeof(float)));
+      store(v, panels + i / kBlock * panelBytes + k * 128 + i % kBlock * 4,
+            128);
     }
 }
 
-namespace {
-struct Spot {
-  float *to;
-  int64_t apart;
-};
-} // namespace
-
-static void packRhsF32(const void *source, int64_t stride, bool transposed,
-                       int64_t depth, int64_t columns, void *panel) {
-  auto *out = static_cast<float *>(panel);
-  packBlocks(static_cast<const float *>(source), stride, transposed, transposed,
-             depth, columns, [&](int64_t i, int64_t k) {
-               return Spot{out + k * kColumns + i, kColumns};
-             });
-}
-
-static void packLhsF32(const void *source, int64_t stride, bool transposed,
-                       int64_t depth, int64_t rows, void *panel) {
-  auto *out = static_cast<float *>(panel);
-  packBlocks(static_cast<const float *>(source), stride, !transposed,
-             transposed, depth, rows, [&](int64_t i, int64_t k) {
-               float *slice = out + k / kDepth * kRows * kDepth;
-               return Spot{slice + i * kDepth + k % kDepth, kDepth};
-             });
+static void packLhsF32(const Source &source, char *panels, int64_t panelBytes) {
+  for (int64_t k = 0; k != padded(source.depth); k += 16)
+    for (int64_t i = 0; i != padded(source.own); i += 16) {
+      __m512i v[16];
+      loadBlock(source, i, k, v);
+      if (!source.ownIsRow)
+        transpose(v);
+      store(v,
+            panels + i / kBlock * panelBytes + k / kDepth * 4096 +
+                i % kBlock * 128 + k % kDepth * 4,
+            128);
+    }
 }
 
 const Pack mp::runtime::gemm::kAVX512Packs[] = {

@@ -3,8 +3,6 @@
 #include "runtime/Gemm/PackKernels.h"
 #include "runtime/Numerics.h"
 
-#include <cstring>
-
 using namespace mp::runtime::gemm;
 
 namespace {
@@ -27,12 +25,20 @@ struct Format<Element::F16> {
   static float read(Bits bits) { return mpopt::f16ToF32(bits); }
 };
 
-/// A stored matrix seen as [own][k]: own are columns of B, rows of A.
+/// One panel of a stored matrix, seen as [own][k].
 template <Element From>
-struct Source {
+struct Elements {
   const typename Format<From>::Bits *data;
   int64_t ownStride, depthStride;
   int64_t own, depth;
+
+  Elements(const Source &source, int64_t first)
+      : data(static_cast<const typename Format<From>::Bits *>(source.data)),
+        ownStride(source.ownIsRow ? source.stride : 1),
+        depthStride(source.ownIsRow ? 1 : source.stride),
+        own(source.own - first), depth(source.depth) {
+    data += first * ownStride;
+  }
 
   float read(int64_t i, int64_t k) const {
     return i < own && k < depth
@@ -42,31 +48,30 @@ struct Source {
   uint16_t bits(int64_t i, int64_t k) const {
     return i < own && k < depth ? data[i * ownStride + k * depthStride] : 0;
   }
+  int64_t slices() const { return (depth + kDepth - 1) / kDepth; }
 };
 } // namespace
 
-static int64_t slicesOf(int64_t depth) { return (depth + kDepth - 1) / kDepth; }
-
 template <Element From>
-static void rhsToF32(const Source<From> &source, void *panel) {
-  auto *out = static_cast<float *>(panel);
-  for (int64_t k = 0; k != slicesOf(source.depth) * kDepth; ++k)
+static void rhsToF32(const Elements<From> &source, char *panel) {
+  auto *out = reinterpret_cast<float *>(panel);
+  for (int64_t k = 0; k != source.slices() * kDepth; ++k)
     for (int64_t i = 0; i != kColumns; ++i)
       *out++ = source.read(i, k);
 }
 
 template <Element From>
-static void lhsToF32(const Source<From> &source, void *panel) {
-  auto *out = static_cast<float *>(panel);
-  for (int64_t slice = 0; slice != slicesOf(source.depth); ++slice)
+static void lhsToF32(const Elements<From> &source, char *panel) {
+  auto *out = reinterpret_cast<float *>(panel);
+  for (int64_t slice = 0; slice != source.slices(); ++slice)
     for (int64_t i = 0; i != kRows; ++i)
       for (int64_t k = 0; k != kDepth; ++k)
         *out++ = source.read(i, slice * kDepth + k);
 }
 
-static void rhsOfBF16(const Source<Element::BF16> &source, void *panel) {
-  auto *out = static_cast<uint16_t *>(panel);
-  for (int64_t slice = 0; slice != slicesOf(source.depth); ++slice)
+static void rhsOfBF16(const Elements<Element::BF16> &source, char *panel) {
+  auto *out = reinterpret_cast<uint16_t *>(panel);
+  for (int64_t slice = 0; slice != source.slices(); ++slice)
     for (int64_t half = 0; half != 2; ++half)
       for (int64_t pair = 0; pair != 16; ++pair)
         for (int64_t i = 0; i != 16; ++i)
@@ -74,54 +79,34 @@ static void rhsOfBF16(const Source<Element::BF16> &source, void *panel) {
             *out++ = source.bits(16 * half + i, slice * kDepth + 2 * pair + k);
 }
 
-static void lhsOfBF16(const Source<Element::BF16> &source, void *panel) {
-  auto *out = static_cast<uint16_t *>(panel);
-  for (int64_t slice = 0; slice != slicesOf(source.depth); ++slice)
+static void lhsOfBF16(const Elements<Element::BF16> &source, char *panel) {
+  auto *out = reinterpret_cast<uint16_t *>(panel);
+  for (int64_t slice = 0; slice != source.slices(); ++slice)
     for (int64_t i = 0; i != kRows; ++i)
       for (int64_t k = 0; k != kDepth; ++k)
         *out++ = source.bits(i, slice * kDepth + k);
 }
 
-/// `ownIsRow`: a stored row is one row of A or one column of B.
-template <Element From>
-static Source<From> sourceOf(const void *source, int64_t stride, bool ownIsRow,
-                             int64_t depth, int64_t own) {
-  auto *data = static_cast<const typename Format<From>::Bits *>(source);
-  return {data, ownIsRow ? stride : 1, ownIsRow ? 1 : stride, own, depth};
+/// One panel after the other.
+template <Element From, void (*PackPanel)(const Elements<From> &, char *)>
+static void packPanels(const Source &source, char *panels, int64_t panelBytes) {
+  for (int64_t first = 0; first < source.own;
+       first += kBlock, panels += panelBytes)
+    PackPanel(Elements<From>(source, first), panels);
 }
 
 template <Element From>
-static void packRhsF32(const void *source, int64_t stride, bool transposed,
-                       int64_t depth, int64_t columns, void *panel) {
-  rhsToF32(sourceOf<From>(source, stride, transposed, depth, columns), panel);
-}
-
-template <Element From>
-static void packLhsF32(const void *source, int64_t stride, bool transposed,
-                       int64_t depth, int64_t rows, void *panel) {
-  lhsToF32(sourceOf<From>(source, stride, !transposed, depth, rows), panel);
-}
-
-static void packRhsBF16(const void *source, int64_t stride, bool transposed,
-                        int64_t depth, int64_t columns, void *panel) {
-  rhsOfBF16(sourceOf<Element::BF16>(source, stride, transposed, depth, columns),
-            panel);
-}
-
-static void packLhsBF16(const void *source, int64_t stride, bool transposed,
-                        int64_t depth, int64_t rows, void *panel) {
-  lhsOfBF16(sourceOf<Element::BF16>(source, stride, !transposed, depth, rows),
-            panel);
+static constexpr Pack toF32() {
+  return {From, Element::F32, packPanels<From, rhsToF32<From>>,
+          packPanels<From, lhsToF32<From>>};
 }
 
 const Pack mp::runtime::gemm::kPortablePacks[] = {
-    {Element::F32, Element::F32, packRhsF32<Element::F32>,
-     packLhsF32<Element::F32>},
-    {Element::BF16, Element::F32, packRhsF32<Element::BF16>,
-     packLhsF32<Element::BF16>},
-    {Element::F16, Element::F32, packRhsF32<Element::F16>,
-     packLhsF32<Element::F16>},
-    {Element::BF16, Element::BF16, packRhsBF16, packLhsBF16},
+    toF32<Element::F32>(),
+    toF32<Element::BF16>(),
+    toF32<Element::F16>(),
+    {Element::BF16, Element::BF16, packPanels<Element::BF16, rhsOfBF16>,
+     packPanels<Element::BF16, lhsOfBF16>},
 };
 
 const int mp::runtime::gemm::kPortablePackCount =

@@ -8,9 +8,11 @@
 
 using namespace mp::runtime::gemm;
 
-/// Bytes of sums that a task keeps: less than the second cache of any processor
-/// with these instructions, with space for the panels that go by.
-static constexpr int64_t kSumBytes = int64_t(768) << 10;
+/// Bytes of sums that a task keeps. They are read and written once for each
+/// slice, so they share the second cache with what goes by.
+static constexpr int64_t kSumBytes = int64_t(192) << 10;
+/// Bytes of packed B that stay in the second cache.
+static constexpr int64_t kRhsBytes = int64_t(1280) << 10;
 /// Bytes of a panel of one pass: two of them fit the first cache.
 static constexpr int64_t kPanelBytes = int64_t(16) << 10;
 
@@ -67,20 +69,21 @@ const Pack &mp::runtime::gemm::packing(Element source, Element packed) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Tiles as square as they can be with sums that fit, and enough of them for
-/// all threads.
+/// Rows of panels one after the other where the second cache holds all of B for
+/// a tile; else tiles of several rows, which read B less often.
 static void chooseTiles(Plan &plan, int32_t threads) {
-  constexpr int64_t kPanels = kSumBytes / (kRows * kColumns * 4);
-  plan.tileColumns = std::min<int64_t>(plan.columnPanels, 24);
-  plan.tileRows = std::max<int64_t>(
-      1, std::min(plan.rowPanels, kPanels / plan.tileColumns));
-  // Rows that are few leave space for columns.
-  plan.tileColumns = std::min(plan.columnPanels, kPanels / plan.tileRows);
+  constexpr int64_t kSums = kSumBytes / (kRows * kColumns * 4);
+  bool isShallow = plan.columnPanels * plan.panelBytes <= kRhsBytes;
+  plan.tileColumns =
+      std::min<int64_t>(plan.columnPanels, isShallow ? kSums : 12);
+  plan.tileRows =
+      isShallow ? 1 : std::min(plan.rowPanels, kSums / plan.tileColumns);
   auto count = [&] {
     plan.rowTiles = ceilDiv(plan.rowPanels, plan.tileRows);
     plan.columnTiles = ceilDiv(plan.columnPanels, plan.tileColumns);
     return plan.batch * plan.rowTiles * plan.columnTiles;
   };
+  // Enough tiles for all threads.
   while (count() % threads != 0 && count() < 4 * threads) {
     int64_t &larger =
         plan.tileColumns >= plan.tileRows ? plan.tileColumns : plan.tileRows;

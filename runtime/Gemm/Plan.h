@@ -28,9 +28,15 @@ struct Plan {
   int64_t panelBytes; ///< of a packed panel of either
   int64_t rhsOffset, lhsOffset, scratchBytes;
 
+  int64_t lhsPerMatrix() const { return rowPanels - firstPacked; }
   int64_t rhsPanels() const { return rhsMatrices * columnPanels; }
-  int64_t lhsPanels() const { return lhsMatrices * (rowPanels - firstPacked); }
-  int64_t packTasks() const { return rhsPanels() + lhsPanels(); }
+  int64_t lhsPanels() const { return lhsMatrices * lhsPerMatrix(); }
+  /// A task packs up to kGroup panels.
+  static int64_t groups(int64_t panels) {
+    return (panels + kGroup - 1) / kGroup;
+  }
+  int64_t rhsTasks() const { return rhsMatrices * groups(columnPanels); }
+  int64_t lhsTasks() const { return lhsMatrices * groups(lhsPerMatrix()); }
   int64_t productTasks() const { return batch * rowTiles * columnTiles; }
 };
 

@@ -29,12 +29,13 @@ struct GemmTest : testing::TestWithParam<const char *> {
   std::vector<char> lhsBytes, rhsBytes;
   std::vector<float> result;
 
-  static void finish(const float *sums, int64_t batch, int64_t row,
-                     int64_t column, int64_t count, void *const *buffers,
+  static void finish(const gemm::Block *block, void *const *buffers,
                      const int64_t *sizes) {
-    auto *out = static_cast<float *>(buffers[2]);
-    std::copy_n(sums, count,
-                out + (batch * sizes[0] + row) * sizes[1] + column);
+    for (int64_t i = 0; i != block->rows; ++i)
+      std::copy_n(block->sums + i * kBlock, block->columns,
+                  static_cast<float *>(buffers[2]) +
+                      (block->batch * sizes[0] + block->row + i) * sizes[1] +
+                      block->column);
   }
 
   /// Whole numbers, so that sums are exact, or any.
@@ -150,6 +151,8 @@ static std::string nameOf(const Case &c) {
 
 // Where order cannot matter, every bit is that of the exact sum.
 TEST_P(GemmTest, WholeNumbersAreExact) {
+  if (!chooseIsa(Element::BF16, GetParam()))
+    GTEST_SKIP() << "this machine has no " << GetParam();
   static const int64_t shapes[][3] = {{1, 1, 1},    {32, 32, 32},  {33, 31, 65},
                                       {7, 100, 32}, {64, 96, 200}, {3, 5, 0},
                                       {70, 40, 33}};
@@ -169,6 +172,8 @@ TEST_P(GemmTest, WholeNumbersAreExact) {
 
 // Sums of f32 in any order err by k * 2^-24 of the sum of magnitudes at most.
 TEST_P(GemmTest, RandomNumbersAreWithinTheBound) {
+  if (!chooseIsa(Element::BF16, GetParam()))
+    GTEST_SKIP() << "this machine has no " << GetParam();
   std::mt19937 random(3);
   auto upTo = [&](int64_t most) { return int64_t(random() % uint64_t(most)); };
   for (int i = 0; i != 40; ++i) {
@@ -184,6 +189,8 @@ TEST_P(GemmTest, RandomNumbersAreWithinTheBound) {
 
 // Neither threads nor tasks decide the order of a sum.
 TEST_P(GemmTest, ThreadsChangeNoBit) {
+  if (!chooseIsa(Element::BF16, GetParam()))
+    GTEST_SKIP() << "this machine has no " << GetParam();
   for (Element element : kElements) {
     if (!chooseIsa(element, GetParam()))
       continue;
