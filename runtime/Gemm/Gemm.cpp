@@ -2,6 +2,7 @@
 
 #include "runtime/Gemm/Gemm.h"
 #include "runtime/Gemm/Plan.h"
+#include "runtime/Gemm/Sums.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +12,7 @@ using namespace mp::runtime;
 using namespace mp::runtime::gemm;
 
 namespace {
-enum Phase : int32_t { Packing, Products, Count };
+enum Phase : int32_t { Packing, Products, Sums };
 
 struct Free {
   void operator()(void *memory) const { std::free(memory); }
@@ -184,7 +185,9 @@ static void multiply(const Call &call, int64_t begin, int64_t end) {
 // The functions of a kernel
 //===----------------------------------------------------------------------===//
 
-int32_t mp::runtime::gemm::phases(const Product &) { return Count; }
+int32_t mp::runtime::gemm::phases(const Product &product) {
+  return product.sumCount ? Sums + 1 : Sums;
+}
 
 int64_t mp::runtime::gemm::scratchBytes(const Product &product,
                                         const int64_t *sizes, int32_t threads) {
@@ -193,6 +196,8 @@ int64_t mp::runtime::gemm::scratchBytes(const Product &product,
 
 int64_t mp::runtime::gemm::tasks(const Product &product, int32_t phase,
                                  const int64_t *sizes, int32_t threads) {
+  if (phase == Sums)
+    return sumTasks(product, sizes);
   Plan plan = planFor(product, sizes, threads);
   return phase == Packing ? plan.rhsTasks() + plan.lhsTasks()
                           : plan.productTasks();
@@ -202,6 +207,8 @@ void mp::runtime::gemm::run(const Product &product, int32_t phase,
                             int64_t begin, int64_t end, void *const *buffers,
                             const int64_t *sizes, void *scratch,
                             int32_t threads) {
+  if (phase == Sums)
+    return runSums(product, begin, end, buffers, sizes);
   Plan plan = planFor(product, sizes, threads);
   Call call{product, plan, buffers, sizes, static_cast<char *>(scratch)};
   if (phase == Packing)

@@ -46,12 +46,27 @@ struct Block {
 using Finish = void (*)(const Block *block, void *const *buffers,
                         const int64_t *sizes);
 
+/// A sum over the rows, or over the columns, of a stored matrix: the gradient
+/// of a bias. It is computed after the products, in f32.
+struct Sum {
+  int32_t source = 0; ///< its number among the kernel's buffers
+  Element element = Element::F32;
+  Extent rows, columns;
+  bool overRows = true;
+  int32_t result = 0;
+  Element resultElement = Element::F32;
+};
+
+inline constexpr int32_t kMaxSums = 4;
+
 /// What a kernel is compiled with. Plain data.
 struct Product {
   Extent batch, m, n, k;
   Element element = Element::F32;
   Operand lhs, rhs;
   Finish finish = nullptr;
+  Sum sums[kMaxSums];
+  int32_t sumCount = 0;
   const char *isa = nullptr; ///< the instructions to use; null for the best
 };
 
