@@ -5,7 +5,7 @@
 
 include "dialect/IR/MPBase.td"
 
-def MP_RegionKind : I32EnumAttr<"RegionKind", "what a kernel is built around", [
+def MP_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is built around", [
     I32EnumAttrCase<"matmul", 0>,
     I32EnumAttrCase<"rows", 1>]> {
   let cppNamespace = "::mlir::mp";
@@ -37,7 +37,7 @@ def MP_RegionOp : MP_Op<"region", [Pure, IsolatedFromAbove, SingleBlock,
 
     Illegal: a region of kind `matmul` without a matrix product (region_c4).
   }];
-  let arguments = (ins MP_RegionKind:$kind, StrAttr:$name,
+  let arguments = (ins MP_KernelKind:$kind, StrAttr:$name,
                        OptionalAttr<StrAttr>:$kernel,
                        Variadic<AnyType>:$operands);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);

@@ -46,10 +46,10 @@ LogicalResult RegionOp::verify() {
     products += precision && precision.getOpKind() == OpKind::Matmul;
   }
   // region_c4: what the kernel is built around.
-  int64_t expected = getKind() == RegionKind::matmul ? 1 : 0;
+  int64_t expected = getKind() == KernelKind::matmul ? 1 : 0;
   if (products != expected)
     return emitOpError("of kind ")
-           << stringifyRegionKind(getKind()) << " holds " << products
+           << stringifyKernelKind(getKind()) << " holds " << products
            << " matrix products, expected " << expected;
   // region_c5: reports call it something.
   if (getName().empty())

@@ -73,8 +73,8 @@ def compile_for(native: Any, text: str, device: int) -> None:
 def architecture(native: Any, device: int) -> str:
     """Of a device, as "sm_90". Raises MpoptError if the driver cannot say."""
     name = ctypes.create_string_buffer(32)
-    if not native.mpopt_cuda_architecture(device, name, ctypes.c_size_t(len(name))):
-        raise MpoptError(native.mpopt_error().decode())
+    if not native.mpoptCudaArchitecture(device, name, ctypes.c_size_t(len(name))):
+        raise MpoptError(native.mpoptError().decode())
     return name.value.decode()
 
 
@@ -101,10 +101,10 @@ def load(native: Any, text: str, device: int, made: Made) -> None:
     """Hand the kernels of a text, with their code, to the launch path."""
     images = (_Image * len(made))(*[_image(kernel, code) for kernel, code in made])
     data = text.encode()
-    if not native.mpopt_load_cuda(
+    if not native.mpoptLoadCuda(
         data, ctypes.c_size_t(len(data)), device, images, ctypes.c_size_t(len(made))
     ):
-        raise MpoptError(native.mpopt_error().decode())
+        raise MpoptError(native.mpoptError().decode())
 
 
 _ELEMENTS = ("f16", "bf16", "f32")

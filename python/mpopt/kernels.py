@@ -29,26 +29,26 @@ _native: Any = None
 def connect(library: Any) -> None:
     """Tell the launch path, a `ctypes.CDLL`, whom to ask for kernels."""
     global _native
-    library.mpopt_error.restype = ctypes.c_char_p
-    library.mpopt_region_copies.restype = ctypes.c_int64
-    library.mpopt_set_compilers(*_CALLBACKS)
+    library.mpoptError.restype = ctypes.c_char_p
+    library.mpoptRegionCopies.restype = ctypes.c_int64
+    library.mpoptSetCompilers(*_CALLBACKS)
     _native = library
 
 
 def copies() -> int:
     """How many inputs the operator had to copy in this process: 0, but for a bug."""
-    return int(_native.mpopt_region_copies()) if _native is not None else 0
+    return int(_native.mpoptRegionCopies()) if _native is not None else 0
 
 
 def prepare(text: str, device: str, index: int = 0) -> None:
     """Compile a kernel now. Raises MpoptError, with the reason, if that fails."""
     data = text.encode()
     if device == "cpu":
-        done = _native.mpopt_prepare_cpu(data, ctypes.c_size_t(len(data)))
+        done = _native.mpoptPrepareCpu(data, ctypes.c_size_t(len(data)))
     else:
-        done = _native.mpopt_prepare_cuda(data, ctypes.c_size_t(len(data)), index)
+        done = _native.mpoptPrepareCuda(data, ctypes.c_size_t(len(data)), index)
     if not done:
-        raise MpoptError(_native.mpopt_error().decode())
+        raise MpoptError(_native.mpoptError().decode())
 
 
 @functools.cache
@@ -98,7 +98,7 @@ def _guarded(compile_it: Callable[[str], int], address: int, length: int) -> int
         with _lock:
             made = compile_it(text)
     except Exception as error:  # it may not leave this function, whose caller is C++
-        _native.mpopt_fail(f"cannot compile a kernel: {error}".encode())
+        _native.mpoptFail(f"cannot compile a kernel: {error}".encode())
         log.counters["kernels_failed"] += 1
         return None
     log.counters["kernels"] += 1

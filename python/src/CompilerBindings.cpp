@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/Lower/Passes.h"
 #include "dialect/IR/MPDialect.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
@@ -30,6 +31,7 @@ const DialectRegistry &dialects() {
     auto *r = new DialectRegistry();
     r->insert<mp::MPDialect, func::FuncDialect>();
     mp::registerMPPasses();
+    mp::registerMPCodegenPasses();
     mp::registerPipelines();
     registerCanonicalizerPass();
     registerCSEPass();

@@ -36,9 +36,11 @@ inline constexpr int kMaxDynamicShared = 8;
 inline constexpr int kMajor = 75, kMinor = 76;
 
 struct Driver {
+  // NOLINTBEGIN(bugprone-macro-parentheses): a declarator takes none
 #define CUDA_FUNCTION(NAME, SYMBOL, NEEDED, PARAMETERS)                        \
   Result(*NAME) PARAMETERS;
 #include "runtime/CUDA/Functions.def"
+  // NOLINTEND(bugprone-macro-parentheses)
 
   /// The driver of this process, opened by the first call; null with an `error`
   /// that says what is missing. The environment variable MPOPT_CUDA_DRIVER

@@ -99,7 +99,8 @@ static Module loadModule(const Driver &driver, const void *code,
                          std::string &error) {
   char log[2048] = "";
   int options[] = {kErrorLog, kErrorLogBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
+  // The size stands where the others have an address.
+  void *values[] = {log, static_cast<char *>(nullptr) + sizeof log};
   Module module = nullptr;
   Result result = driver.loadModule(&module, code, 2, options, values);
   if (driver.check(result, "cuModuleLoadDataEx", error))
@@ -174,23 +175,28 @@ public:
       void *address = arguments.buffers[maps[i].buffer];
       if (!encode(driver, maps[i], address, arguments.sizes, encoded[i], error))
         return false;
-      addresses.push_back(&encoded[i]);
+      addAddress(&encoded[i]);
     }
     return true;
   }
 
   void addValues(const LaunchArguments &arguments, void *const &workspace) {
     for (size_t i = 0; i != arguments.bufferCount; ++i)
-      addresses.push_back(const_cast<void **>(arguments.buffers + i));
+      addAddress(arguments.buffers + i);
     for (size_t i = 0; i != arguments.sizeCount; ++i)
-      addresses.push_back(const_cast<int64_t *>(arguments.sizes + i));
+      addAddress(arguments.sizes + i);
     if (workspace)
-      addresses.push_back(const_cast<void **>(&workspace));
+      addAddress(&workspace);
   }
 
   void **get() { return addresses.data(); }
 
 private:
+  template <typename T>
+  void addAddress(const T *value) {
+    addresses.push_back(const_cast<void *>(static_cast<const void *>(value)));
+  }
+
   std::vector<EncodedMap> encoded;
   std::vector<void *> addresses;
 };

@@ -12,8 +12,9 @@ namespace mp::launch {
 /// lists the addresses of both. Throws on what does not fit.
 class Call {
 public:
-  /// Where inputs must start, in bytes.
-  enum Alignment : uintptr_t { kCpu = 1, kCuda = 16 };
+  /// At multiples of how many bytes inputs must start: of one on the CPU, of 16
+  /// on a GPU, which copies so many at once.
+  enum Alignment : uintptr_t { Byte = 1, Vector = 16 };
 
   Call(const runtime::Entry &entry,
        const std::vector<torch::stable::Tensor> &inputs,

@@ -1,7 +1,7 @@
 //===- Compilers.cpp - the border to the Python package -------------------===//
 //
 // Plain C functions, called through ctypes. Those that can fail return 0 and
-// leave the reason in `mpopt_error`.
+// leave the reason in `mpoptError`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,21 +53,21 @@ const cuda::Program *launch::cudaProgram(Entry &entry, int device,
   return slot.load(std::memory_order_acquire);
 }
 
-MPOPT_EXPORT void mpopt_set_compilers(launch::CompileCpu cpu,
-                                      launch::CompileCuda cuda) {
+MPOPT_EXPORT void mpoptSetCompilers(launch::CompileCpu cpu,
+                                    launch::CompileCuda cuda) {
   compileCpu = cpu;
   compileCuda = cuda;
 }
 
 /// Says why a compiler returns nothing.
-MPOPT_EXPORT void mpopt_fail(const char *why) { failure = why; }
+MPOPT_EXPORT void mpoptFail(const char *why) { failure = why; }
 
-MPOPT_EXPORT const char *mpopt_error() { return failure.c_str(); }
+MPOPT_EXPORT const char *mpoptError() { return failure.c_str(); }
 
-MPOPT_EXPORT int64_t mpopt_region_copies() { return launch::Call::copies(); }
+MPOPT_EXPORT int64_t mpoptRegionCopies() { return launch::Call::copies(); }
 
 /// Compiles the kernel of a text for the CPU unless it is compiled.
-MPOPT_EXPORT int mpopt_prepare_cpu(const char *text, size_t length) {
+MPOPT_EXPORT int mpoptPrepareCpu(const char *text, size_t length) {
   std::string error;
   Entry *entry = Registry::get().find({text, length}, error);
   if (entry && launch::cpuKernel(*entry, error))
@@ -77,8 +77,7 @@ MPOPT_EXPORT int mpopt_prepare_cpu(const char *text, size_t length) {
 }
 
 /// The same for a GPU.
-MPOPT_EXPORT int mpopt_prepare_cuda(const char *text, size_t length,
-                                    int device) {
+MPOPT_EXPORT int mpoptPrepareCuda(const char *text, size_t length, int device) {
   std::string error;
   Entry *entry = Registry::get().find({text, length}, error);
   if (entry && launch::cudaProgram(*entry, device, error))
@@ -88,8 +87,8 @@ MPOPT_EXPORT int mpopt_prepare_cuda(const char *text, size_t length,
 }
 
 /// Loads the code of a text's kernels on a device.
-MPOPT_EXPORT int mpopt_load_cuda(const char *text, size_t length, int device,
-                                 const cuda::CudaImage *images, size_t count) {
+MPOPT_EXPORT int mpoptLoadCuda(const char *text, size_t length, int device,
+                               const cuda::CudaImage *images, size_t count) {
   std::string error;
   Entry *entry = Registry::get().find({text, length}, error);
   const cuda::Driver *driver = entry ? cuda::Driver::get(error) : nullptr;
@@ -100,16 +99,16 @@ MPOPT_EXPORT int mpopt_load_cuda(const char *text, size_t length, int device,
     failure = error;
     return 0;
   }
-  const cuda::Program *none = nullptr;
+  const cuda::Program *none = nullptr, *loaded = program.release();
   // Another thread may have been faster; its program may run already.
-  if (entry->gpu[size_t(device)].compare_exchange_strong(none, program.get()))
-    (void)program.release();
+  if (!entry->gpu[size_t(device)].compare_exchange_strong(none, loaded))
+    delete loaded;
   return 1;
 }
 
 /// "sm_90" of a device into `name`.
-MPOPT_EXPORT int mpopt_cuda_architecture(int device, char *name,
-                                         size_t capacity) {
+MPOPT_EXPORT int mpoptCudaArchitecture(int device, char *name,
+                                       size_t capacity) {
   std::string error;
   const cuda::Driver *driver = cuda::Driver::get(error);
   std::string found =

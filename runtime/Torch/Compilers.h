@@ -12,11 +12,11 @@
 
 namespace mp::launch {
 
-/// The compiled kernel; null after `mpopt_fail` said why.
+/// The compiled kernel; null after `mpoptFail` said why.
 using CompileCpu = const runtime::CpuKernel *(*)(const char *text,
                                                  size_t length);
-/// True once `mpopt_load_cuda` has been called for the device; false after
-/// `mpopt_fail` said why.
+/// True once `mpoptLoadCuda` has been called for the device; false after
+/// `mpoptFail` said why.
 using CompileCuda = int (*)(const char *text, size_t length, int device);
 
 /// The kernel of `entry`, compiled if it is not. Null with an `error`.

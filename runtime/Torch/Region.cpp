@@ -65,7 +65,7 @@ static std::vector<Tensor> regionOnCpu(const std::vector<Tensor> &inputs,
   std::string error;
   const CpuKernel *kernel = launch::cpuKernel(entry, error);
   STD_TORCH_CHECK(kernel, "mpopt::region: ", error);
-  launch::Call call(entry, inputs, sizes, launch::Call::kCpu);
+  launch::Call call(entry, inputs, sizes, launch::Call::Byte);
   auto threads = int32_t(torch::stable::get_num_threads());
   int64_t bytes = kernel->scratchBytes(call.sizes, threads);
   void *scratch = bytes ? launch::scratch(size_t(bytes)) : nullptr;
@@ -110,7 +110,7 @@ static std::vector<Tensor> regionOnCuda(const std::vector<Tensor> &inputs,
   std::string error;
   const auto *program = launch::cudaProgram(entry, device, error);
   STD_TORCH_CHECK(program, "mpopt::region: ", error);
-  launch::Call call(entry, inputs, sizes, launch::Call::kCuda);
+  launch::Call call(entry, inputs, sizes, launch::Call::Vector);
   if (program->isEmpty(call.sizes)) {
     for (Tensor &result : call.results)
       torch::stable::zero_(result);

@@ -66,15 +66,21 @@ def test_the_reference_rounds_nothing(cases):
 
 
 def test_wrong_results_are_noticed(cases):
-    right = gemm.Measured(cases[0], 1, {}, {"torch": 2e-3, "mpopt": 3e-3}, 1)
-    wrong = gemm.Measured(cases[0], 1, {}, {"torch": 2e-3, "mpopt": float("nan")}, 1)
-    assert wrong.is_wrong and not right.is_wrong
+    def measured(error):
+        errors = {"torch": 1e-3, "eager": 2e-3, "mpopt": error}
+        return gemm.Measured(cases[0], 1, {}, errors, 1)
+
+    some = [measured(error) for error in (3e-3, 5e-3, float("nan"))]
+    assert [one.is_wrong for one in some] == [False, True, True]
+    assert [line.split()[0] for line in gemm.wrong_shapes(some)] == ["wrong:", "wrong:"]
 
 
 def test_slow_shapes_of_ours_are_listed(cases):
     def measured(seconds, regions):
         times = {"torch": [1e-3] * 3, "mpopt": [seconds] * 3}
-        return gemm.Measured(cases[0], 1, times, {"torch": 0.0, "mpopt": 0.0}, regions)
+        return gemm.Measured(
+            cases[0], 1, times, dict.fromkeys(("torch", "eager", "mpopt"), 0.0), regions
+        )
 
     some = [measured(2e-3, 1), measured(2e-3, 0), measured(1e-3, 1)]
     (line,) = gemm.slow_shapes(some)

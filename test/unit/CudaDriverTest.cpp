@@ -42,7 +42,7 @@ protected:
 } // namespace
 
 static Stream streamOf(uintptr_t value) {
-  return reinterpret_cast<Stream>(value);
+  return reinterpret_cast<Stream>(static_cast<char *>(nullptr) + value);
 }
 
 TEST(CudaGrid, RoundsUpAndTakesSizes) {

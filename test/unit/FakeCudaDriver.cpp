@@ -25,6 +25,10 @@ struct State {
 using HostKernel = void (*)(const unsigned grid[3], void **parameters);
 } // namespace
 
+static void *pointerTo(uint64_t address) {
+  return static_cast<char *>(nullptr) + address;
+}
+
 static State &state() {
   static State theState;
   return theState;
@@ -66,7 +70,7 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
   return call("cuDeviceGetAttribute", " %d of %d", attribute, device);
 }
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
-  *context = reinterpret_cast<void *>(uintptr_t(0x100 + device));
+  *context = pointerTo(0x100 + uint64_t(device));
   return call("cuDevicePrimaryCtxRetain", " %d", device);
 }
 EXPORT int cuCtxGetCurrent(void **context) {
@@ -97,7 +101,7 @@ EXPORT int cuFuncSetAttribute(void *, int attribute, int value) {
 }
 EXPORT int cuMemsetD8Async(uint64_t address, uint8_t value, size_t count,
                            void *stream) {
-  std::memset(reinterpret_cast<void *>(address), value, count);
+  std::memset(pointerTo(address), value, count);
   return call("cuMemsetD8Async", " %zu bytes on %p", count, stream);
 }
 EXPORT int cuTensorMapEncodeTiled(uint64_t *map, int dataType, uint32_t rank,
@@ -119,7 +123,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
   const char *image = static_cast<const char *>(function);
   if (std::strncmp(image, "host:", 5) == 0) {
     const unsigned grid[] = {gridX, gridY, gridZ};
-    auto address = uintptr_t(std::strtoull(image + 5, nullptr, 16));
+    void *address = pointerTo(std::strtoull(image + 5, nullptr, 16));
     reinterpret_cast<HostKernel>(address)(grid, parameters);
   }
   return call("cuLaunchKernel", " %ux%ux%u of %ux%ux%u shared %u on %p", gridX,

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/Lower/Passes.h"
 #include "dialect/IR/MPDialect.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
@@ -20,6 +21,7 @@ static void registerDialects(DialectRegistry *registry) {
 
 static void registerPasses() {
   mp::registerMPPasses();
+  mp::registerMPCodegenPasses();
   mp::registerPipelines();
 }
 

@@ -1,6 +1,7 @@
 //===- Session.cpp - a context for one run of a subcommand ----------------===//
 
 #include "tools/mpopt/Session.h"
+#include "codegen/Lower/Passes.h"
 #include "dialect/Graph/Graph.h"
 #include "dialect/IR/MPDialect.h"
 #include "dialect/Import/Load.h"
@@ -22,9 +23,13 @@ using llvm::Expected;
 
 void mlir::mp::registerEverything(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, MPDialect>();
+  // Kernels.
+  registry.insert<arith::ArithDialect, linalg::LinalgDialect,
+                  math::MathDialect, tensor::TensorDialect>();
   func::registerAllExtensions(registry);
   registerTransformsPasses();
   registerMPPasses();
+  registerMPCodegenPasses();
   registerPipelines();
 }
 

@@ -20,7 +20,15 @@ from ._table import Output, progress
 from .casts import measure_casts
 from .compile import measure_compile
 from .families import FAMILIES, SIZES, Size
-from .gemm import Measured, gemm_rows, measure_gemm, parse_threads, slow_shapes, summary_rows
+from .gemm import (
+    Measured,
+    gemm_rows,
+    measure_gemm,
+    parse_threads,
+    slow_shapes,
+    summary_rows,
+    wrong_shapes,
+)
 from .placement import measure_placement
 from .rows import Row, write_json
 from .scale import measure_scale
@@ -294,7 +302,9 @@ class _Session:
         if self.products:
             self.rows += (summary := summary_rows(self.products))
             self.output.rows(summary)
-            self.output.lines(slow_shapes(self.products))
+            wrong = wrong_shapes(self.products)
+            self.output.lines([*slow_shapes(self.products), *wrong])
+            failed |= bool(wrong)
         self._save(final=True)
         if self.args.markdown is not None and self.rows:
             write_table(self.rows, self.args.markdown)

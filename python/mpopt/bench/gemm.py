@@ -68,8 +68,10 @@ class Measured:
 
     @property
     def is_wrong(self) -> bool:
-        """True if our results are much farther from fp64 than PyTorch's."""
-        return not self.errors["mpopt"] <= _WORST_ERROR * self.errors["torch"] + 1e-6
+        """True if our results are much farther from fp64 than PyTorch's. Inductor leaves
+        roundings out between operators that it fuses; eager code, like ours, does not."""
+        theirs = max(self.errors["torch"], self.errors["eager"])
+        return not self.errors["mpopt"] <= _WORST_ERROR * theirs + 1e-6
 
 
 def parse_threads(text: str | None) -> list[int]:
@@ -102,7 +104,7 @@ def measure_gemm(
     """Measure the `most` heaviest products of a family.
 
     Raises:
-        BenchError: the family has no product, or a result of ours is wrong.
+        BenchError: the family has no product.
     """
     say(f"{family}: tracing")
     cases = gemm_cases(family, size)[:most]
@@ -132,27 +134,23 @@ def _measure(
 ) -> Measured:
     sets = _inputs(case)
     chosen = {"regions": "cpu", **options}
-    before = log.counters["regions"]
     with torch.no_grad():
-        calls = {
-            "torch": _compiled(case, "inductor", None, sets[0]),
-            "mpopt": _compiled(case, importlib.import_module("mpopt").mpopt, chosen, sets[0]),
-        }
-        regions = log.counters["regions"] - before
+        stock, _ = _compiled(case, "inductor", None, sets[0])
+        ours, regions = _compiled(case, importlib.import_module("mpopt").mpopt, chosen, sets[0])
+        calls = {"torch": stock, "mpopt": ours}
         expected = in_double(case.module)(*map(_to_double, sets[0]))
-        errors = {name: _error(call(*sets[0]), expected) for name, call in calls.items()}
+        everybody: dict[str, Compiled] = {**calls, "eager": case.module}
+        errors = {name: _error(run(*sets[0]), expected) for name, run in everybody.items()}
         sample = _SAMPLE_SECONDS.get(size, 1e-3)
         seconds = _interleave(calls, sets, rounds, sample)
-    result = Measured(case, threads, seconds, errors, regions)
-    if result.is_wrong:
-        raise BenchError(
-            f"{case.label}: our error is {errors['mpopt']:.2e}, PyTorch's {errors['torch']:.2e}"
-        )
-    return result
+    return Measured(case, threads, seconds, errors, regions)
 
 
-def _compiled(case: Case, backend: Any, options: Any, inputs: Sequence[Tensor]) -> Compiled:
-    """What a backend makes of a case, called without Dynamo's guards."""
+def _compiled(
+    case: Case, backend: Any, options: Any, inputs: Sequence[Tensor]
+) -> tuple[Compiled, int]:
+    """What a backend makes of a case, called without Dynamo's guards; how many kernels of
+    ours are in it."""
     kept: list[Compiled] = []
 
     def keep(module: fx.GraphModule, examples: Any) -> Any:
@@ -166,8 +164,9 @@ def _compiled(case: Case, backend: Any, options: Any, inputs: Sequence[Tensor]) 
         return made
 
     torch._dynamo.reset()
+    before = log.counters["regions"]
     torch.compile(_in_order(case.module), backend=keep, dynamic=False, fullgraph=True)(*inputs)
-    return kept[0]
+    return kept[0], log.counters["regions"] - before
 
 
 def _in_order(module: fx.GraphModule) -> Callable[..., Any]:
@@ -251,7 +250,8 @@ def _figures(one: Measured) -> Iterator[tuple[str, str, float, str]]:
         for suffix, value in spread(samples).items():
             yield name, f"gemm_ms{suffix}", value * 1e3, "ms"
         yield name, "gemm_gflops", one.case.operations / one.medians[name] / 1e9, "gflops"
-        yield name, "gemm_error", one.errors[name], "ratio"
+    for name, error in one.errors.items():
+        yield name, "gemm_error", error, "ratio"
     yield "mpopt", "gemm_ratio", one.ratio, "ratio"
     yield "mpopt", "gemm_regions", one.regions, "kernels"
     yield "mpopt", "gemm_count", one.case.count, "nodes"
@@ -304,6 +304,16 @@ def _loop_peak(dtype: str) -> float:
     except MpoptError:
         return 0.0
     return float(measure(dtype)) if measure is not None else 0.0
+
+
+def wrong_shapes(measured: Sequence[Measured]) -> list[str]:
+    """Lines for people: which results are wrong."""
+    return [
+        f"wrong: {one.case.label}, {one.threads} threads: our error is {one.errors['mpopt']:.2e}, "
+        f"PyTorch's {one.errors['torch']:.2e}"
+        for one in measured
+        if one.is_wrong
+    ]
 
 
 def slow_shapes(measured: Sequence[Measured]) -> list[str]:

@@ -1,0 +1,21 @@
+//===- Emitted.h - a kernel as an emitter hands it on -----------*- C++ -*-===//
+
+#ifndef MP_CODEGEN_CUDA_EMITTED_H
+#define MP_CODEGEN_CUDA_EMITTED_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "runtime/Kernel.h"
+
+namespace mlir::mp::cuda {
+
+/// A module with one gpu.module with one kernel, and how it is launched.
+/// `launch.name` is a literal, the name of the gpu.func.
+struct EmittedKernel {
+  OwningOpRef<ModuleOp> module;
+  ::mp::runtime::CudaKernel launch;
+};
+
+} // namespace mlir::mp::cuda
+
+#endif // MP_CODEGEN_CUDA_EMITTED_H

@@ -1,0 +1,153 @@
+//===- LowerTest.cpp - kernels compute what their regions compute ---------===//
+//
+// Two witnesses that share no code: the reference interpreter of operators, in
+// f64, and the interpreter of kernels, which rounds where a kernel rounds. On
+// small integers they agree bit for bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/Kernel/Kernel.h"
+#include "codegen/Lower/LowerRegion.h"
+#include "codegen/Lower/Passes.h"
+#include "codegen/Reference/KernelInterpreter.h"
+#include "dialect/IR/Regions.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Parser/Parser.h"
+#include "passes/Passes.h"
+#include "test/unit/FuzzFixture.h"
+#include "test/unit/RandomRegion.h"
+
+using namespace mlir;
+using namespace mlir::mp;
+
+namespace {
+struct Lower : Fuzz {
+  Lower() {
+    context.loadDialect<MPDialect>();
+    loadKernelDialects(context);
+  }
+
+  OwningOpRef<ModuleOp> parse(const std::string &text) {
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    EXPECT_TRUE(bool(module)) << text;
+    return module;
+  }
+
+  /// Outlines all that can be and lowers it.
+  OwningOpRef<ModuleOp> lowered(ModuleOp module) {
+    OwningOpRef<ModuleOp> copy = clone(module);
+    run(*copy, [](OpPassManager &pm) {
+      OutlineHotRegionsOptions options;
+      options.all = true;
+      options.target = "sm_90";
+      pm.addPass(createOutlineHotRegions(options));
+      pm.addPass(createLowerRegionsToLinalg());
+    });
+    return copy;
+  }
+
+  /// A function that is the body of a region.
+  OwningOpRef<func::FuncOp> functionOf(RegionOp region) {
+    OpBuilder builder(&context);
+    OwningOpRef<func::FuncOp> func =
+        func::FuncOp::create(region.getLoc(), "f",
+                             builder.getFunctionType(region.getOperandTypes(),
+                                                     region.getResultTypes()));
+    Block *block = (*func).addEntryBlock();
+    builder.setInsertionPointToStart(block);
+    IRMapping mapping;
+    mapping.map(region.getBody().getArguments(), block->getArguments());
+    for (Operation &op : region.getBody().front().without_terminator())
+      builder.clone(op, mapping);
+    SmallVector<Value> results;
+    for (Value value : region.getYielded())
+      results.push_back(mapping.lookupOrDefault(value));
+    func::ReturnOp::create(builder, region.getLoc(), results);
+    return func;
+  }
+
+  void compare(RegionOp region, uint64_t seed, bool isExact);
+  void testAll(std::string (*make)(uint64_t, bool), bool isExact);
+};
+} // namespace
+
+/// Small integers, so that sums of products are exact in any order.
+static void makeSmall(std::vector<Tensor> &inputs, uint64_t seed) {
+  for (Tensor &input : inputs)
+    for (auto [i, value] : llvm::enumerate(input.floats))
+      value = double((seed * 31 + i * 7 + input.floats.size()) % 5) - 2;
+}
+
+/// What a value may be off: some roundings of its own type.
+static double boundOf(const Tensor &value, int64_t i) {
+  double unit = value.element.isBF16()  ? 0x1p-8
+                : value.element.isF16() ? 0x1p-11
+                                        : 0x1p-20;
+  return 6 * unit * (1 + std::abs(value.floats[i]));
+}
+
+/// The element that is off, -1 for none.
+static int64_t findDifference(const Tensor &expected, const Tensor &found,
+                              bool isExact) {
+  if (isExact || !expected.isFloat())
+    return firstDifference(expected, found);
+  for (int64_t i = 0; i != expected.numElements(); ++i) {
+    double a = expected.floats[i], b = found.floats[i];
+    if (std::isnan(a) != std::isnan(b) ||
+        std::abs(a - b) > boundOf(expected, i))
+      return i;
+  }
+  return -1;
+}
+
+void Lower::compare(RegionOp region, uint64_t seed, bool isExact) {
+  ASSERT_TRUE(bool(region.getKernel()));
+  FailureOr<OwningOpRef<ModuleOp>> kernel = parseKernelText(region);
+  ASSERT_TRUE(succeeded(kernel));
+  ASSERT_TRUE(succeeded(verify(**kernel)));
+  ASSERT_TRUE(succeeded(parseKernel(**kernel)));
+  OwningOpRef<func::FuncOp> func = functionOf(region);
+  auto inputs = makeInputs(*func, seed, 3, Draw::Ordinary);
+  ASSERT_TRUE(bool(inputs));
+  if (isExact)
+    makeSmall(*inputs, seed);
+  auto expected = evaluate(*func, *inputs);
+  ASSERT_TRUE(bool(expected)) << llvm::toString(expected.takeError());
+  auto found = evaluateKernel(
+      (*kernel)->lookupSymbol<func::FuncOp>(kKernelName), *inputs);
+  ASSERT_TRUE(bool(found)) << llvm::toString(found.takeError());
+  for (auto [i, pair] : llvm::enumerate(llvm::zip_equal(*expected, *found))) {
+    auto &[a, b] = pair;
+    ASSERT_EQ(a.shape, b.shape);
+    int64_t at = findDifference(a, b, isExact);
+    ASSERT_LT(at, 0) << "result " << i << " at " << at << ": " << b.number(at)
+                     << " for " << a.number(at) << "\n"
+                     << region.getKernel()->str();
+  }
+}
+
+void Lower::testAll(std::string (*make)(uint64_t, bool), bool isExact) {
+  unsigned numRegions = 0;
+  for (uint64_t seed = first; seed != last; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    OwningOpRef<ModuleOp> module = parse(make(seed, isExact));
+    ASSERT_TRUE(bool(module));
+    OwningOpRef<ModuleOp> after = lowered(*module);
+    EXPECT_TRUE(accepts(*module, *after)) << errors << textOf(*after);
+    EXPECT_TRUE(computeEqually(*module, *after));
+    after->walk([&](RegionOp region) {
+      ++numRegions;
+      compare(region, seed, isExact);
+      if (HasFatalFailure())
+        region.emitRemark() << region;
+    });
+    ASSERT_FALSE(HasFatalFailure()) << textOf(*module);
+  }
+  // Each graph has a root, though not each root can grow.
+  EXPECT_GT(numRegions, (last - first) * 3 / 4);
+}
+
+TEST_F(Lower, ProductsOfIntegersAreExact) { testAll(randomProduct, true); }
+TEST_F(Lower, RowsOfIntegersAreExact) { testAll(randomRows, true); }
+TEST_F(Lower, ProductsStayWithinABound) { testAll(randomProduct, false); }
+TEST_F(Lower, RowsStayWithinABound) { testAll(randomRows, false); }
