@@ -16,7 +16,7 @@
 // CHECK-NEXT: arith.addf
 // CHECK-NEXT: linalg.yield
 // CHECK: %[[Y:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%[[ACC]], %[[B]]
-// CHECK-NEXT: ^bb0(%[[A:.*]]: f32, %[[BIAS:.*]]: f32
+// CHECK-NEXT: ^bb0(%[[A:[^:]*]]: f32, %[[BIAS:[^:]*]]: f32
 // CHECK-NEXT: %[[R:.*]] = arith.truncf %[[A]] : f32 to bf16
 // CHECK-NEXT: %[[V:.*]] = arith.extf %[[R]] : bf16 to f32
 // CHECK-NEXT: %[[S:.*]] = arith.addf %[[V]], %[[BIAS]] : f32

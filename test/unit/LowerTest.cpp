@@ -17,6 +17,8 @@
 #include "test/unit/FuzzFixture.h"
 #include "test/unit/RandomRegion.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace mlir::mp;
 
@@ -170,6 +172,28 @@ void Lower::testAll(std::string (*make)(uint64_t, bool), bool isExact) {
   }
   // Each graph has a root, though not each root can grow.
   EXPECT_GT(numRegions, (last - first) * 3 / 4);
+}
+
+/// What the table of regions promises, codegen/Lower can expand.
+TEST(LowerTables, HaveTheSameElementwiseOperators) {
+  std::set<std::string> promised, expanded;
+  enum {
+    Pointwise,
+    Constant,
+    View,
+    Transpose,
+    Reduction,
+    RowIndexed,
+    Rows,
+    Matmul
+  };
+#define MP_REGION_OP(NAME, ROLE)                                               \
+  if (ROLE == Pointwise)                                                       \
+    promised.insert(NAME);
+#include "passes/Outline/RegionOps.def"
+#define MP_POINTWISE(NAME, EMIT) expanded.insert(NAME);
+#include "codegen/Lower/PointwiseOps.def"
+  EXPECT_EQ(promised, expanded);
 }
 
 TEST_F(Lower, ProductsOfIntegersAreExact) { testAll(randomProduct, true); }
