@@ -29,7 +29,8 @@ target_link_options(mpopt_llvm INTERFACE -Wl,--as-needed)
 # The MLIR component archives of a static build, beyond their dependencies.
 set(MPOPT_STATIC_COMPONENTS MLIRFuncDialect MLIRFuncAllExtensions MLIRParser
   MLIRBytecodeReader MLIRBytecodeWriter MLIRTransforms MLIRPass MLIROptLib
-  MLIRSupport MLIRIR MLIRRemarkStreamer)
+  MLIRSupport MLIRIR MLIRRemarkStreamer MLIRArithDialect MLIRLinalgDialect
+  MLIRMathDialect MLIRTensorDialect)
 
 # A packaged MLIR names the shared libLLVM (and Debian's execution engine the
 # shared libMLIR); with both kinds in one process it hangs. Archives only.
