@@ -15,7 +15,7 @@
 namespace mlir::mp::cuda {
 
 /// Address spaces of pointers.
-enum : unsigned { kGlobalMemory = 1, kSharedMemory = 3 };
+constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
 
 class KernelBuilder : public ImplicitLocOpBuilder {
 public:

@@ -45,7 +45,7 @@ struct Problem {
 static SmallVector<MatmulSchedule> tableFor(int64_t kibibytes) {
   SmallVector<MatmulSchedule> table;
 #define SCHEDULE(SHARED, BM, BN, BK, WM, WN, STAGES, RESIDENT)                 \
-  if (SHARED == kibibytes)                                                     \
+  if ((SHARED) == kibibytes)                                                   \
     table.push_back({BM, BN, BK, WM, WN, STAGES, RESIDENT});
 #include "codegen/CUDA/Schedules.def"
   return table;
@@ -54,7 +54,7 @@ static SmallVector<MatmulSchedule> tableFor(int64_t kibibytes) {
 ArrayRef<MatmulSchedule> cuda::schedulesOf(const Chip &chip) {
   static const SmallVector<MatmulSchedule> large = tableFor(164),
                                            small = tableFor(100);
-  return chip.sharedPerSM >= 164 * 1024 ? large : small;
+  return chip.sharedPerSM >= int64_t(164) * 1024 ? large : small;
 }
 
 static double tilesOf(const MatmulSchedule &s, const Problem &p) {
@@ -162,7 +162,8 @@ static bool hasOperandSums(const MatmulKernel &kernel) {
 static bool fitsChip(const MatmulSchedule &schedule, const MatmulKernel &kernel,
                      const Chip &chip) {
   // The registers of large warp tiles leave no room for sums of the operands.
-  if (hasOperandSums(kernel) && schedule.warpM * schedule.warpN > 64 * 32)
+  if (hasOperandSums(kernel) &&
+      schedule.warpM * schedule.warpN > int64_t(64) * 32)
     return false;
   int64_t shared = planShared(kernel, schedule).total;
   return shared <= chip.sharedPerBlock &&
