@@ -1,0 +1,61 @@
+//===- Shadow.h - who accessed which bytes of shared memory ----*- C++ -*-===//
+//
+// For each granule of shared memory: the last write and the last two readers,
+// as agents with their times (Clocks.h). Two readers are enough for the barrier
+// that is missing; a race of a third reader alone is not found.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TEST_EMULATOR_SHADOW_H
+#define TEST_EMULATOR_SHADOW_H
+
+#include "test/emulator/Clocks.h"
+
+#include <optional>
+
+namespace mlir::mp::emulator {
+
+/// An access: who, when, and at which instruction.
+struct Stamp {
+  Agent agent = 0;
+  Time time = 0;
+  uint32_t site = 0;
+};
+
+class Shadow {
+public:
+  /// Bytes of a granule: accesses to one granule are taken for accesses to the
+  /// same bytes.
+  static constexpr size_t granuleBytes = 2;
+
+  void reset(size_t bytes) {
+    granules.assign((bytes + granuleBytes - 1) / granuleBytes, Granule());
+  }
+  size_t bytes() const { return granules.size() * granuleBytes; }
+
+  /// What an access at [offset, offset + size) conflicts with: an earlier
+  /// access that `clock` does not know to be over. Atomic accesses do not
+  /// conflict with each other.
+  std::optional<Stamp> conflict(const Clock &clock, size_t offset, size_t size,
+                                bool isWrite, bool isAtomic) const;
+  /// Whether a byte of it was never written.
+  bool isUninitialized(size_t offset, size_t size) const;
+  void record(const Stamp &stamp, size_t offset, size_t size, bool isWrite,
+              bool isAtomic);
+
+private:
+  struct Granule {
+    Stamp writer, readers[2];
+    bool isWritten = false, isAtomic = false;
+  };
+  static size_t first(size_t offset) { return offset / granuleBytes; }
+  static size_t last(size_t offset, size_t size) {
+    return (offset + size - 1) / granuleBytes;
+  }
+
+  std::vector<Granule> granules;
+};
+
+} // namespace mlir::mp::emulator
+
+#endif // TEST_EMULATOR_SHADOW_H
