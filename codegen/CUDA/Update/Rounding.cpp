@@ -73,8 +73,8 @@ Value cuda::roundF16Stochastic(ImplicitLocOpBuilder &b, Value value,
   Value moved = n.down(n.plus(magnitude, n.both(random, 0x1fff)), 13);
   Value normal = n.minus(moved, (127 - 15) << 10);
   Value isNormal = n.isAbove(exponent, 127 - 14 - 1);
-  Value rounded =
-      n.select(isNormal, normal, roundSubnormal(b, magnitude, exponent, random));
+  Value rounded = n.select(isNormal, normal,
+                           roundSubnormal(b, magnitude, exponent, random));
   Value sign = n.up(n.down(bits, 31), 15);
   Value stochastic = n.narrow(half, n.either(sign, rounded));
   // Beyond the largest f16, also inf and NaN: to nearest.
@@ -86,8 +86,8 @@ Value cuda::randomWords(ImplicitLocOpBuilder &b, Value key, Value index) {
   Numbers n(b);
   Type word = b.getI32Type();
   Value upper = n.narrow(word, n.down(index, 32));
-  Value mixed = n.differ(n.narrow(word, key),
-                         n.times(upper, uint64_t(0x9e3779b1)));
+  Value mixed =
+      n.differ(n.narrow(word, key), n.times(upper, uint64_t(0x9e3779b1)));
   Value second = n.narrow(word, n.down(key, 32));
   Value x = n.differ(n.narrow(word, index), mixed);
   for (int round = 0; round != 2; ++round) {
