@@ -8,6 +8,7 @@
 
 #include "codegen/CUDA/Lowering.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
+#include "codegen/CUDA/Rows/Rows.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -103,24 +104,43 @@ static LogicalResult compile(ModuleOp module, const cuda::Chip &chip) {
   return LogicalResult(translated);
 }
 
-static LogicalResult compileKernel(ModuleOp module, const cuda::Chip &chip) {
-  FailureOr<Kernel> kernel = parseKernel(module);
-  if (failed(kernel))
-    return failure();
-  auto *matmul = std::get_if<MatmulKernel>(&*kernel);
-  if (!matmul)
-    return module.emitError("kernels of rows are not emitted yet");
-  auto chosen = scheduleOf(*matmul, chip);
-  if (failed(chosen))
-    return failure();
-  auto emitted = cuda::emitMatmul(*matmul, *chosen);
+/// Prints how an emitted kernel is launched, or compiles it.
+static LogicalResult finish(FailureOr<cuda::EmittedKernel> emitted,
+                            const std::string &chosen,
+                            const cuda::Chip &chip) {
   if (failed(emitted))
     return failure();
   if (stage != Stage::Launch)
     return compile(*emitted->module, chip);
-  llvm::outs() << "schedule " << chosen->str() << '\n';
+  llvm::outs() << "schedule " << chosen << '\n';
   printLaunch(emitted->launch);
   return success();
+}
+
+static LogicalResult compileMatmul(const MatmulKernel &kernel,
+                                   const cuda::Chip &chip) {
+  auto chosen = scheduleOf(kernel, chip);
+  if (failed(chosen))
+    return failure();
+  return finish(cuda::emitMatmul(kernel, *chosen), chosen->str(), chip);
+}
+
+static LogicalResult compileRows(const RowKernel &kernel,
+                                 const cuda::Chip &chip) {
+  FailureOr<cuda::RowPlan> plan = cuda::planRows(kernel);
+  if (failed(plan))
+    return failure();
+  cuda::RowSchedule chosen = cuda::chooseRowSchedule(kernel, *plan);
+  return finish(cuda::emitRows(kernel, chosen), chosen.str(), chip);
+}
+
+static LogicalResult compileKernel(ModuleOp module, const cuda::Chip &chip) {
+  FailureOr<Kernel> kernel = parseKernel(module);
+  if (failed(kernel))
+    return failure();
+  if (auto *matmul = std::get_if<MatmulKernel>(&*kernel))
+    return compileMatmul(*matmul, chip);
+  return compileRows(std::get<RowKernel>(*kernel), chip);
 }
 
 int main(int argc, char **argv) {

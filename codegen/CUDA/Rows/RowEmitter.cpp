@@ -106,16 +106,8 @@ void RowEmitter::setUp() {
   threads.thread = thread;
   group = arith::DivUIOp::create(b, thread, count);
   inRow = arith::RemUIOp::create(b, thread, count);
-  Value x = idOf(b, gpu::BlockIdOp::create(b, gpu::Dimension::x, nullptr));
-  Value z = idOf(b, gpu::BlockIdOp::create(b, gpu::Dimension::z, nullptr));
-  Value xs = idOf(b, gpu::GridDimOp::create(b, gpu::Dimension::x, nullptr));
-  Value zs = idOf(b, gpu::GridDimOp::create(b, gpu::Dimension::z, nullptr));
-  bool isFolded = rowFactor() > 1;
-  rowBlock = isFolded
-                 ? arith::AddIOp::create(b, arith::MulIOp::create(b, z, xs), x)
-                       .getResult()
-                 : x;
-  rowBlocks = isFolded ? arith::MulIOp::create(b, xs, zs).getResult() : xs;
+  rowBlock = idOf(b, gpu::BlockIdOp::create(b, gpu::Dimension::x, nullptr));
+  rowBlocks = idOf(b, gpu::GridDimOp::create(b, gpu::Dimension::x, nullptr));
   tileBlock =
       schedule.tile < kernel.columns
           ? idOf(b, gpu::BlockIdOp::create(b, gpu::Dimension::y, nullptr))
@@ -205,13 +197,11 @@ void RowEmitter::emitRowLoop() {
 ::mp::runtime::CudaKernel RowEmitter::launch() {
   ::mp::runtime::CudaKernel launch{};
   launch.name = kKernelName.data();
-  int64_t factor = rowFactor();
   launch.grid.extent[0] = hasDynamicRows() ? -1 : kernel.rows;
-  launch.grid.tile[0] = std::max<int64_t>(1, schedule.blockRows() / factor);
+  launch.grid.factor[0] = rowFactor();
+  launch.grid.tile[0] = schedule.blockRows();
   launch.grid.extent[1] = kernel.columns;
-  launch.grid.tile[1] = std::min(schedule.tile, kernel.columns);
-  launch.grid.extent[2] = factor;
-  launch.grid.tile[2] = schedule.blockRows();
+  launch.grid.tile[1] = schedule.tile;
   launch.block[0] = schedule.blockThreads();
   launch.workspacePerBlock = hasColumnSums() ? 4 * regionWords() : 0;
   return launch;

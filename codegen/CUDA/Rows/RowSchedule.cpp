@@ -2,6 +2,7 @@
 
 #include "codegen/CUDA/Rows/RowSchedule.h"
 #include "codegen/CUDA/Rows/Values.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -13,6 +14,12 @@ static constexpr int64_t kBlockThreads = 128;
 /// Rows that share one partial column sum.
 static constexpr int64_t kRowsPerSum = 32;
 
+std::string RowSchedule::str() const {
+  return llvm::formatv("v{0} t{1} g{2} s{3} c{4}{5}", vector, threads, groups,
+                       steps, chunks(), isLooped ? " looped" : "")
+      .str();
+}
+
 static Type elementOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getElementType();
 }
@@ -22,10 +29,10 @@ int64_t cuda::widestVector(const RowKernel &kernel, const RowPlan &plan) {
   for (const RowStage &stage : kernel.stages)
     for (auto [input, access] : inputsOf(stage))
       if (access == Access::Element && !plan.stages.count(input))
-        bytes = std::min(bytes, elementBytes(elementOf(input)));
+        bytes = std::min(bytes, storedBytes(elementOf(input)));
   for (const Sweep &sweep : plan.sweeps)
     for (const RowStore &store : sweep.stores)
-      bytes = std::min(bytes, elementBytes(elementOf(store.value)));
+      bytes = std::min(bytes, storedBytes(elementOf(store.value)));
   // More than 8 would only cost registers.
   int64_t vector = std::min<int64_t>(8, 16 / bytes);
   while (kernel.columns % vector != 0)

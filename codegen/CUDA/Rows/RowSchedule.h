@@ -33,6 +33,9 @@ struct RowSchedule {
   /// Of a looped row: vectors of a thread that are in flight at a time.
   int64_t unroll = 4;
 
+  /// Such as "v8 t32 g4 s1 c3", "looped" where it is.
+  std::string str() const;
+
   /// Threads of a block.
   int64_t blockThreads() const { return threads * groups; }
   /// Rows of a block.

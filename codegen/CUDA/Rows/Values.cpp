@@ -47,7 +47,7 @@ Value cuda::scaled(ImplicitLocOpBuilder &b, Value a, int64_t factor, Value c) {
   return c ? arith::AddIOp::create(b, a, c) : a;
 }
 
-int64_t cuda::elementBytes(Type element) {
+int64_t cuda::storedBytes(Type element) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
@@ -64,7 +64,7 @@ static Value addressOf(ImplicitLocOpBuilder &b, Value pointer, Value index,
 }
 
 static unsigned alignmentOf(Type element, int64_t width) {
-  return std::min<int64_t>(16, elementBytes(element) * width);
+  return std::min<int64_t>(16, storedBytes(element) * width);
 }
 
 Value cuda::loadElements(ImplicitLocOpBuilder &b, Value pointer, Value index,

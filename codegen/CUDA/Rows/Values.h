@@ -57,7 +57,7 @@ Value combineElements(ImplicitLocOpBuilder &b, Operation *combiner,
                       Value vector);
 
 /// Bytes of an element in memory; i1 takes one.
-int64_t elementBytes(Type element);
+int64_t storedBytes(Type element);
 /// How an element is stored: i1 as i8.
 Type storedType(Type element);
 
