@@ -9,47 +9,38 @@ using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
-namespace {
-/// What an emitter made, and the tensor maps that its launch needs.
-struct Made {
-  EmittedKernel kernel;
-  std::vector<::mp::runtime::TensorMap> maps;
-};
-} // namespace
-
-/// The kernel for wgmma, where the chip has it and the path takes the shape.
-static std::optional<Made> emitForHopper(const MatmulKernel &kernel,
-                                         const Chip &chip) {
-  if (chip.name != "sm_90a")
-    return std::nullopt;
-  std::string whyNot; // the other path has no such limits
-  const hopper::Schedule &schedule =
-      hopper::chooseSchedule(kernel, int(chip.multiprocessors));
-  std::optional<hopper::Emitted> emitted =
-      hopper::emit(kernel, schedule, whyNot);
-  if (!emitted)
-    return std::nullopt;
-  return Made{{std::move(emitted->module), emitted->launch},
-              std::move(emitted->maps)};
+/// Lowers what an emitter made.
+static FailureOr<CompiledKernel> finish(EmittedKernel emitted, const Chip &chip,
+                                        const LoweringOptions &options) {
+  CompiledKernel result;
+  result.name = emitted.launch.name;
+  result.launch = emitted.launch;
+  result.maps = std::move(emitted.maps);
+  result.note = std::move(emitted.note);
+  FailureOr<std::string> ptx = compileToPTX(*emitted.module, chip, options);
+  if (failed(ptx))
+    return failure();
+  result.ptx = std::move(*ptx);
+  return result;
 }
 
-static FailureOr<Made> emit(const MatmulKernel &kernel, const Chip &chip) {
-  if (std::optional<Made> made = emitForHopper(kernel, chip))
-    return std::move(*made);
+static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
+                                     const Chip &chip) {
+  std::string note;
+  if (hopper::supports(chip))
+    if (auto emitted = hopper::emitFor(kernel, chip, note))
+      return std::move(*emitted);
   FailureOr<MatmulSchedule> schedule = chooseSchedule(kernel, chip);
   if (failed(schedule))
     return failure();
   FailureOr<EmittedKernel> emitted = emitMatmul(kernel, *schedule);
-  if (failed(emitted))
-    return failure();
-  return Made{std::move(*emitted), {}};
+  if (succeeded(emitted))
+    emitted->note = note;
+  return emitted;
 }
 
-static FailureOr<Made> emit(const RowKernel &kernel, const Chip &) {
-  FailureOr<EmittedKernel> emitted = emitRows(kernel);
-  if (failed(emitted))
-    return failure();
-  return Made{std::move(*emitted), {}};
+static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &) {
+  return emitRows(kernel);
 }
 
 FailureOr<std::vector<CompiledKernel>>
@@ -58,19 +49,15 @@ cuda::compileKernel(ModuleOp module, const Chip &chip,
   FailureOr<Kernel> kernel = parseKernel(module);
   if (failed(kernel))
     return failure();
-  FailureOr<Made> made =
+  FailureOr<EmittedKernel> emitted =
       std::visit([&](const auto &kind) { return emit(kind, chip); }, *kernel);
-  if (failed(made))
+  if (failed(emitted))
     return failure();
-  CompiledKernel compiled;
-  compiled.name = made->kernel.launch.name;
-  compiled.launch = made->kernel.launch;
-  compiled.launch.maps = nullptr; // they stand in `maps`
-  compiled.maps = std::move(made->maps);
-  FailureOr<std::string> ptx =
-      compileToPTX(*made->kernel.module, chip, options);
-  if (failed(ptx))
+  FailureOr<CompiledKernel> compiled =
+      finish(std::move(*emitted), chip, options);
+  if (failed(compiled))
     return failure();
-  compiled.ptx = std::move(*ptx);
-  return std::vector<CompiledKernel>{std::move(compiled)};
+  std::vector<CompiledKernel> kernels;
+  kernels.push_back(std::move(*compiled));
+  return kernels;
 }

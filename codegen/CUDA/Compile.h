@@ -19,6 +19,8 @@ struct CompiledKernel {
   std::string ptx, name;
   ::mp::runtime::CudaKernel launch;
   std::vector<::mp::runtime::TensorMap> maps;
+  /// Why it is not the kernel that the chip runs fastest; "" if it is.
+  std::string note;
 };
 
 /// Compiles `@kernel` of `module`, in the form of the backend contract, for a

@@ -6,14 +6,20 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/Kernel.h"
+#include <string>
+#include <vector>
 
 namespace mlir::mp::cuda {
 
 /// A module with one gpu.module with one kernel, and how it is launched.
-/// `launch.name` is a literal, the name of the gpu.func.
+/// `launch.name` is a literal, the name of the gpu.func (or llvm.func).
 struct EmittedKernel {
   OwningOpRef<ModuleOp> module;
   ::mp::runtime::CudaKernel launch;
+  /// What `launch.maps` points to.
+  std::vector<::mp::runtime::TensorMap> maps;
+  /// Why it is not the kernel that the chip runs fastest; "" if it is.
+  std::string note;
 };
 
 } // namespace mlir::mp::cuda

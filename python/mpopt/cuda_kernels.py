@@ -39,6 +39,7 @@ class _Grid(ctypes.Structure):
         ("factor", ctypes.c_int64 * 3),
         ("tile", ctypes.c_int64 * 3),
         ("flat", ctypes.c_bool),
+        ("blocks_per_processor", ctypes.c_int32),
     )
 
 
@@ -135,6 +136,7 @@ def _image(kernel: Mapping[str, Any], code: bytes) -> _Image:
         (ctypes.c_int64 * 3)(*kernel.get("factor", (1, 1, 1))),
         (ctypes.c_int64 * 3)(*kernel["tile"]),
         kernel.get("flat", False),
+        kernel.get("blocks_per_processor", 0),
     )
     launch = _Kernel(
         kernel["name"].encode(),

@@ -37,6 +37,7 @@ static py::dict kernelToPython(const cuda::CompiledKernel &kernel) {
   d["factor"] = py::make_tuple(grid.factor[0], grid.factor[1], grid.factor[2]);
   d["tile"] = py::make_tuple(grid.tile[0], grid.tile[1], grid.tile[2]);
   d["flat"] = grid.flat;
+  d["blocks_per_processor"] = grid.blocksPerProcessor;
   d["block"] =
       py::make_tuple(launch.block[0], launch.block[1], launch.block[2]);
   d["shared_bytes"] = launch.dynamicSharedBytes;

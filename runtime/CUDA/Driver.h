@@ -33,6 +33,7 @@ inline constexpr Result kSuccess = 0;
 
 /// Values of CUfunction_attribute and CUdevice_attribute.
 inline constexpr int kMaxDynamicShared = 8;
+inline constexpr int kMultiprocessors = 16;
 inline constexpr int kMajor = 75, kMinor = 76;
 
 struct Driver {

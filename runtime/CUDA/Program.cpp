@@ -79,7 +79,7 @@ std::unique_ptr<Program> Program::load(const Driver &driver, int device,
                                        const CudaImage *images, size_t count,
                                        std::string &error) {
   std::unique_ptr<Program> program(new Program(driver));
-  Device handle;
+  Device &handle = program->device;
   if (!driver.check(driver.deviceGet(&handle, device), "cuDeviceGet", error) ||
       !driver.check(driver.primaryContext(&program->context, handle),
                     "cuDevicePrimaryCtxRetain", error))
@@ -109,6 +109,18 @@ static Module loadModule(const Driver &driver, const void *code,
   return nullptr;
 }
 
+/// A kernel that goes through its tiles itself needs no more blocks than run at
+/// once.
+bool Program::limitBlocks(Loaded &loaded, std::string &error) const {
+  int32_t perProcessor = loaded.kernel.grid.blocksPerProcessor;
+  if (!perProcessor)
+    return true;
+  int processors = 0;
+  Result result = driver.deviceAttribute(&processors, kMultiprocessors, device);
+  loaded.maxBlocks = int64_t(perProcessor) * processors;
+  return driver.check(result, "cuDeviceGetAttribute", error);
+}
+
 bool Program::loadOne(const CudaImage &image, std::string &error) {
   const CudaKernel &kernel = image.kernel;
   std::string name = kernel.name;
@@ -121,6 +133,8 @@ bool Program::loadOne(const CudaImage &image, std::string &error) {
     return false;
   std::vector<TensorMap> maps(kernel.maps, kernel.maps + kernel.mapCount);
   kernels.push_back({kernel, name, std::move(maps), module});
+  if (!limitBlocks(kernels.back(), error))
+    return false;
   Function &function = kernels.back().function;
   std::string what = "cuModuleGetFunction of " + name;
   Result result = driver.getFunction(&function, module, name.c_str());
@@ -206,6 +220,8 @@ bool Program::launchOne(const Loaded &loaded, const LaunchArguments &arguments,
                         std::string &error) const {
   const CudaKernel &kernel = loaded.kernel;
   Blocks blocks = blocksOf(kernel.grid, arguments.sizes);
+  if (loaded.maxBlocks)
+    blocks.count[0] = std::min(blocks.count[0], loaded.maxBlocks);
   if (blocks.count[0] > kMaxX || blocks.count[1] > kMaxYZ ||
       blocks.count[2] > kMaxYZ) {
     error = "kernel " + loaded.name + " needs more blocks than a grid may have";

@@ -55,14 +55,18 @@ private:
     std::vector<TensorMap> maps;
     Module module = nullptr;
     Function function = nullptr;
+    /// No launch needs more blocks; 0 if there is no limit.
+    int64_t maxBlocks = 0;
   };
 
   explicit Program(const Driver &driver) : driver(driver) {}
   bool loadOne(const CudaImage &image, std::string &error);
+  bool limitBlocks(Loaded &loaded, std::string &error) const;
   bool launchOne(const Loaded &loaded, const LaunchArguments &arguments,
                  std::string &error) const;
 
   const Driver &driver;
+  Device device = 0;
   Context context = nullptr;
   std::vector<Loaded> kernels;
 };

@@ -1,6 +1,7 @@
 //===- CudaMatmulFixture.cpp - matmul kernels in the emulator -------------===//
 
 #include "CudaMatmulFixture.h"
+#include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Lowering.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
 #include "mlir/Parser/Parser.h"
@@ -73,6 +74,23 @@ CudaMatmulTest::CudaMatmulTest() {
   context.disableMultithreading();
 }
 
+static FailureOr<cuda::EmittedKernel> emit(const MatmulKernel &kernel,
+                                           StringRef schedule) {
+  Location location = cuda::functionOf(kernel).getLoc();
+  if (schedule.consume_front("wgmma ")) {
+    std::string whyNot;
+    const auto &found = *cuda::hopper::findSchedule(schedule);
+    auto emitted = cuda::hopper::emit(kernel, found, whyNot);
+    if (!emitted)
+      return emitError(location) << whyNot;
+    return std::move(*emitted);
+  }
+  auto parsed = cuda::parseSchedule(schedule, location);
+  if (failed(parsed))
+    return failure();
+  return cuda::emitMatmul(kernel, *parsed);
+}
+
 bool CudaMatmulTest::compile(StringRef text, StringRef schedule) {
   source = parseSourceString<ModuleOp>(text, &context);
   if (!source)
@@ -80,15 +98,31 @@ bool CudaMatmulTest::compile(StringRef text, StringRef schedule) {
   FailureOr<Kernel> kernel = parseKernel(*source);
   if (failed(kernel))
     return false;
-  auto parsed = cuda::parseSchedule(schedule, source->getLoc());
-  if (failed(parsed))
-    return false;
-  auto emitted = cuda::emitMatmul(std::get<MatmulKernel>(*kernel), *parsed);
+  auto emitted = emit(std::get<MatmulKernel>(*kernel), schedule);
   if (failed(emitted))
     return false;
   module = std::move(emitted->module);
   launch = emitted->launch;
-  return succeeded(cuda::lowerToNVVM(*module, *cuda::findChip("sm_80")));
+  maps = std::move(emitted->maps);
+  return succeeded(cuda::lowerToNVVM(*module, *cuda::findChip("sm_90a")));
+}
+
+/// The map as the emulator reads it.
+static emulator::TensorMap encode(const ::mp::runtime::TensorMap &map,
+                                  void *base, int64_t size) {
+  emulator::TensorMap encoded;
+  encoded.base = base;
+  encoded.rank = map.rank;
+  encoded.elementBytes = map.elementBytes();
+  encoded.swizzle = emulator::TensorMap::B128;
+  uint64_t bytes = map.elementBytes();
+  for (int i = 0; i < map.rank; ++i) {
+    encoded.sizes[i] = map.extents[i].value(&size);
+    encoded.box[i] = map.box[i];
+    bytes *= encoded.sizes[i];
+    encoded.strides[i] = bytes;
+  }
+  return encoded;
 }
 
 emulator::Launch CudaMatmulTest::makeLaunch(std::vector<Buffer> &arguments,
@@ -101,10 +135,20 @@ emulator::Launch CudaMatmulTest::makeLaunch(std::vector<Buffer> &arguments,
     blocks *=
         llvm::divideCeil(extent * launch.grid.factor[i], launch.grid.tile[i]);
   }
+  // Few blocks, so that each goes through several tiles.
+  constexpr int64_t kResident = 3;
+  if (launch.grid.blocksPerProcessor)
+    blocks = std::min(blocks, kResident);
   emulator::Launch result;
   result.grid = {static_cast<unsigned>(blocks)};
   result.block = {launch.block[0]};
   result.dynamicSharedBytes = launch.dynamicSharedBytes;
+  for (const ::mp::runtime::TensorMap &map : maps) {
+    size_t i = map.buffer, inputs = arguments.size();
+    Buffer &buffer = i < inputs ? arguments[i] : results[i - inputs];
+    result.args.push_back(
+        emulator::Argument::tensorMap(encode(map, buffer.bytes.data(), size)));
+  }
   for (Buffer &buffer : arguments)
     result.args.push_back(emulator::Argument::input(buffer.bytes));
   for (Buffer &buffer : results)

@@ -49,6 +49,7 @@ protected:
   MLIRContext context;
   OwningOpRef<ModuleOp> source, module;
   ::mp::runtime::CudaKernel launch;
+  std::vector<::mp::runtime::TensorMap> maps;
 
 private:
   emulator::Launch makeLaunch(std::vector<Buffer> &arguments,

@@ -22,7 +22,7 @@ protected:
   }
 
   /// The kernel for this shape; none if it is refused, for `whyNot`.
-  std::optional<cuda::hopper::Emitted> emit(const MatmulShape &shape,
+  std::optional<cuda::EmittedKernel> emit(const MatmulShape &shape,
                                             StringRef schedule) {
     source = parseSourceString<ModuleOp>(matmulText(shape), &context);
     if (!source)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Lowering.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
 #include "codegen/CUDA/Rows/Rows.h"
@@ -66,6 +67,16 @@ static FailureOr<cuda::MatmulSchedule> scheduleOf(const MatmulKernel &kernel,
   return cuda::parseSchedule(schedule, cuda::functionOf(kernel).getLoc());
 }
 
+static void printMap(const ::mp::runtime::TensorMap &map) {
+  llvm::outs() << "map of buffer " << map.buffer << ':';
+  for (int i = 0; i < map.rank; ++i) {
+    llvm::outs() << (i ? " x " : " ") << map.extents[i].factor;
+    if (map.extents[i].size >= 0)
+      llvm::outs() << " * size " << map.extents[i].size;
+  }
+  llvm::outs() << ", box " << map.box[0] << " x " << map.box[1] << '\n';
+}
+
 static void printLaunch(const ::mp::runtime::CudaKernel &launch) {
   llvm::outs() << "block " << launch.block[0] << '\n'
                << "shared " << launch.dynamicSharedBytes << '\n'
@@ -74,6 +85,8 @@ static void printLaunch(const ::mp::runtime::CudaKernel &launch) {
     llvm::outs() << "grid " << launch.grid.extent[i] << " * "
                  << launch.grid.factor[i] << " / " << launch.grid.tile[i]
                  << '\n';
+  for (int i = 0; i < launch.mapCount; ++i)
+    printMap(launch.maps[i]);
 }
 
 /// Prints the stage that was asked for.
@@ -104,6 +117,47 @@ static LogicalResult compile(ModuleOp module, const cuda::Chip &chip) {
   return LogicalResult(translated);
 }
 
+/// The kernel for wgmma, as "wgmma 128x256x64" asks for it.
+static FailureOr<cuda::EmittedKernel> emitWgmma(const MatmulKernel &kernel,
+                                                StringRef name) {
+  Location location = cuda::functionOf(kernel).getLoc();
+  const cuda::hopper::Schedule *found = cuda::hopper::findSchedule(name.trim());
+  if (!found) {
+    auto error = emitError(location) << "unknown schedule; known are:";
+    for (const cuda::hopper::Schedule &known : cuda::hopper::schedules())
+      error << " 'wgmma " << known.name << "'";
+    return error;
+  }
+  std::string whyNot;
+  auto emitted = cuda::hopper::emit(kernel, *found, whyNot);
+  if (!emitted)
+    return emitError(location) << "wgmma does not take this kernel: " << whyNot;
+  return std::move(*emitted);
+}
+
+/// Emits the kernel; `name` becomes that of its schedule.
+static FailureOr<cuda::EmittedKernel> emitMatmul(const MatmulKernel &kernel,
+                                                 const cuda::Chip &chip,
+                                                 std::string &name) {
+  name = schedule;
+  StringRef asked(schedule);
+  if (asked.consume_front("wgmma"))
+    return emitWgmma(kernel, asked);
+  std::string whyNot;
+  if (schedule.empty() && cuda::hopper::supports(chip))
+    if (auto emitted = cuda::hopper::emitFor(kernel, chip, whyNot)) {
+      name =
+          "wgmma " +
+          cuda::hopper::chooseSchedule(kernel, chip.multiprocessors).name.str();
+      return std::move(*emitted);
+    }
+  auto chosen = scheduleOf(kernel, chip);
+  if (failed(chosen))
+    return failure();
+  name = chosen->str();
+  return cuda::emitMatmul(kernel, *chosen);
+}
+
 /// Prints how an emitted kernel is launched, or compiles it.
 static LogicalResult finish(FailureOr<cuda::EmittedKernel> emitted,
                             const std::string &chosen,
@@ -119,10 +173,9 @@ static LogicalResult finish(FailureOr<cuda::EmittedKernel> emitted,
 
 static LogicalResult compileMatmul(const MatmulKernel &kernel,
                                    const cuda::Chip &chip) {
-  auto chosen = scheduleOf(kernel, chip);
-  if (failed(chosen))
-    return failure();
-  return finish(cuda::emitMatmul(kernel, *chosen), chosen->str(), chip);
+  std::string name;
+  auto emitted = emitMatmul(kernel, chip, name);
+  return finish(std::move(emitted), name, chip);
 }
 
 static LogicalResult compileRows(const RowKernel &kernel,

@@ -19,24 +19,23 @@ using namespace mlir::mp::cuda::hopper;
 static constexpr int kBarrierBytes = 8;
 
 Value hopper::fullBarrier(Emission &e, Value stage) {
-  Value offset =
-      e.add(e.mul(stage, e.i32(kBarrierBytes)), e.i32(e.plan.barrierOffset()));
-  return e.sharedAt(e.shared, offset);
+  Value offset = e.b.add(e.b.mul(stage, kBarrierBytes), e.plan.barrierOffset());
+  return e.b.offset(e.shared, offset);
 }
 
 Value hopper::emptyBarrier(Emission &e, Value stage) {
-  return fullBarrier(e, e.add(stage, e.i32(e.plan.stages)));
+  return fullBarrier(e, e.b.add(stage, e.plan.stages));
 }
 
 void hopper::emitBarriers(Emission &e) {
-  Value isFirst =
-      e.equal(e.add(e.thread, e.mul(e.warpgroup, e.i32(kWarpgroup))), e.i32(0));
+  Value isFirst = e.b.isEqual(
+      e.b.add(e.thread, e.b.mul(e.warpgroup, kWarpgroup)), e.b.i32(0));
   e.ifThen(isFirst, [&] {
     for (int stage = 0; stage < e.plan.stages; ++stage) {
-      NVVM::MBarrierInitOp::create(e.b, fullBarrier(e, e.i32(stage)), e.i32(1),
-                                   Value());
-      NVVM::MBarrierInitOp::create(e.b, emptyBarrier(e, e.i32(stage)),
-                                   e.i32(e.schedule.consumers), Value());
+      NVVM::MBarrierInitOp::create(e.b, fullBarrier(e, e.b.i32(stage)),
+                                   e.b.i32(1), Value());
+      NVVM::MBarrierInitOp::create(e.b, emptyBarrier(e, e.b.i32(stage)),
+                                   e.b.i32(e.schedule.consumers), Value());
     }
     NVVM::FenceMbarrierInitOp::create(e.b);
   });
@@ -46,24 +45,24 @@ void hopper::emitBarriers(Emission &e) {
 void hopper::emitWait(Emission &e, Value barrier, Value parity) {
   // The hardware suspends the thread for up to so many nanoseconds at a time.
   constexpr int kTicks = 10000000;
-  NVVM::MBarrierTryWaitParityOp::create(e.b, barrier, parity, e.i32(kTicks));
+  NVVM::MBarrierTryWaitParityOp::create(e.b, barrier, parity, e.b.i32(kTicks));
 }
 
 RingPosition hopper::nextPosition(Emission &e, RingPosition position) {
-  Value next = e.add(position.stage, e.i32(1));
-  Value wraps = e.equal(next, e.i32(e.plan.stages));
-  Value flipped = e.b.createOrFold<arith::XOrIOp>(position.parity, e.i32(1));
-  return {e.select(wraps, e.i32(0), next),
-          e.select(wraps, flipped, position.parity)};
+  Value next = e.b.add(position.stage, 1);
+  Value wraps = e.b.isEqual(next, e.b.i32(e.plan.stages));
+  Value flipped = e.b.createOrFold<arith::XOrIOp>(position.parity, e.b.i32(1));
+  return {e.b.select(wraps, e.b.i32(0), next),
+          e.b.select(wraps, flipped, position.parity)};
 }
 
 void hopper::emitBarrier(Emission &e, Value id, int threads) {
-  NVVM::BarrierOp::create(e.b, TypeRange{}, id, e.i32(threads),
+  NVVM::BarrierOp::create(e.b, TypeRange{}, id, e.b.i32(threads),
                           NVVM::BarrierReductionAttr(), Value());
 }
 
 void hopper::ifElected(Emission &e, llvm::function_ref<void()> body) {
-  e.ifThen(e.equal(e.warp, e.i32(0)), [&] {
+  e.ifThen(e.b.isEqual(e.warp, e.b.i32(0)), [&] {
     Value elected = NVVM::ElectSyncOp::create(e.b, e.b.getI1Type(), Value());
     e.ifThen(elected, body);
   });

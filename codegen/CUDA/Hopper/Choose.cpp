@@ -25,12 +25,15 @@ static int64_t known(int64_t extent) {
   return ShapedType::isDynamic(extent) ? kTypicalExtent : extent;
 }
 
+static int64_t tilesOf(const MatmulKernel &kernel, const Schedule &s) {
+  return llvm::divideCeil(known(kernel.m), s.blockM()) *
+         llvm::divideCeil(known(kernel.n), s.blockN) * known(kernel.batch);
+}
+
 static double cyclesOf(const MatmulKernel &kernel, const Schedule &s,
                        int processors) {
-  int64_t tiles = llvm::divideCeil(known(kernel.m), s.blockM()) *
-                  llvm::divideCeil(known(kernel.n), s.blockN) *
-                  known(kernel.batch);
-  int64_t waves = llvm::divideCeil(tiles, int64_t(s.blocks) * processors);
+  int64_t waves =
+      llvm::divideCeil(tilesOf(kernel, s), int64_t(s.blocks) * processors);
   double products = double(s.blockM()) * s.blockN * kStep / kProductsPerCycle;
   double loads = s.stageBytes() / kLoadedBytesPerCycle;
   double steps = double(llvm::divideCeil(known(kernel.k), kStep));
@@ -47,4 +50,10 @@ const Schedule &hopper::chooseSchedule(const MatmulKernel &kernel,
                                              const Schedule &b) {
     return cyclesOf(kernel, a, processors) < cyclesOf(kernel, b, processors);
   });
+}
+
+bool hopper::leavesIdle(const MatmulKernel &kernel, const Schedule &schedule,
+                        int processors) {
+  constexpr int64_t kLong = 1024;
+  return known(kernel.k) >= kLong && 2 * tilesOf(kernel, schedule) < processors;
 }

@@ -3,16 +3,15 @@
 #ifndef MP_CODEGEN_CUDA_HOPPER_EMISSION_H
 #define MP_CODEGEN_CUDA_HOPPER_EMISSION_H
 
+#include "codegen/CUDA/Builder.h"
 #include "codegen/CUDA/Hopper/Plan.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace mlir::mp::cuda::hopper {
 
-/// Address spaces of NVPTX.
-inline constexpr unsigned kGlobal = 1, kShared = 3, kSharedCluster = 7;
+/// The address space of a cluster's shared memory.
+inline constexpr unsigned kClusterMemory = 7;
 
 /// A tile of the result: where it starts, and its matrix of the batch.
 struct Tile {
@@ -34,7 +33,7 @@ struct Emission {
   const MatmulKernel &kernel;
   const Plan &plan;
   const Schedule &schedule;
-  ImplicitLocOpBuilder b;
+  KernelBuilder b;
 
   // Parameters of the kernel.
   SmallVector<Value> maps, buffers;
@@ -45,23 +44,9 @@ struct Emission {
   Value rowTiles, columnTiles, tiles; ///< How many.
   Value thread, lane, warp;           ///< Of the warpgroup.
   Value warpgroup;
-  Tile tile; ///< In the body of forTiles.
+  Value consumer; ///< Number among the computing warpgroups.
+  Tile tile;      ///< In the body of forTiles.
 
-  Value i32(int64_t value);
-  Value i64(int64_t value);
-  Value add(Value x, Value y);
-  Value sub(Value x, Value y);
-  Value mul(Value x, Value y);
-  Value div(Value x, Value y);
-  Value rem(Value x, Value y);
-  Value min(Value x, Value y);
-  Value less(Value x, Value y);
-  Value equal(Value x, Value y);
-  Value select(Value condition, Value x, Value y);
-  /// Zero-extended to i64.
-  Value wide(Value x);
-  /// `base` and so many bytes.
-  Value sharedAt(Value base, Value bytes);
   void ifThen(Value condition, llvm::function_ref<void()> body);
 };
 

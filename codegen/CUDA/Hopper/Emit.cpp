@@ -2,11 +2,8 @@
 
 #include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Hopper/Emission.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -15,12 +12,6 @@ using namespace mlir::mp::cuda::hopper;
 
 static constexpr llvm::StringLiteral kSharedName = "mp_shared";
 
-void hopper::registerDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, gpu::GPUDialect, LLVM::LLVMDialect,
-                  math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
-}
-
 /// Tensor maps by value, buffers, and the dynamic extent.
 static SmallVector<Type> parameterTypes(Emission &e) {
   func::FuncOp func = e.kernel.func;
@@ -28,7 +19,7 @@ static SmallVector<Type> parameterTypes(Emission &e) {
   SmallVector<Type> types(e.plan.maps.size(),
                           LLVM::LLVMPointerType::get(context));
   types.append(func.getNumArguments() + func.getNumResults(),
-               LLVM::LLVMPointerType::get(context, kGlobal));
+               e.b.pointerType(kGlobalMemory));
   for (const Extent &extent : {e.plan.batch, e.plan.m, e.plan.k})
     if (extent.size >= 0)
       types.push_back(e.b.getI64Type());
@@ -80,23 +71,24 @@ static void createShared(Emission &e) {
   auto bytes = LLVM::LLVMArrayType::get(e.b.getI8Type(), 0);
   LLVM::GlobalOp::create(e.b, bytes, /*isConstant=*/false,
                          LLVM::Linkage::External, kSharedName, Attribute(),
-                         /*alignment=*/kAtomBytes, kShared);
+                         /*alignment=*/kAtomBytes, kSharedMemory);
 }
 
 static void emitPosition(Emission &e) {
   Value thread = NVVM::ThreadIdXOp::create(e.b, e.b.getI32Type());
-  e.warpgroup = e.div(thread, e.i32(kWarpgroup));
-  e.thread = e.rem(thread, e.i32(kWarpgroup));
-  e.warp = e.div(e.thread, e.i32(32));
-  e.lane = e.rem(thread, e.i32(32));
-  e.shared = LLVM::AddressOfOp::create(
-      e.b, LLVM::LLVMPointerType::get(e.b.getContext(), kShared), kSharedName);
+  e.warpgroup = e.b.div(thread, kWarpgroup);
+  e.thread = e.b.rem(thread, kWarpgroup);
+  e.warp = e.b.div(e.thread, 32);
+  e.lane = e.b.rem(thread, 32);
+  e.shared = LLVM::AddressOfOp::create(e.b, e.b.pointerType(kSharedMemory),
+                                       kSharedName);
 }
 
 static void emitConsumer(Emission &e) {
+  e.consumer = e.b.sub(e.warpgroup, e.b.i32(1));
   NVVM::SetMaxRegisterOp::create(e.b, e.schedule.consumerRegisters,
                                  NVVM::SetMaxRegisterAction::increase);
-  forTiles(e, {e.i32(0), e.i32(0)}, [&](RingPosition position) {
+  forTiles(e, {e.b.i32(0), e.b.i32(0)}, [&](RingPosition position) {
     emitEpilogue(e, emitProducts(e, position));
     return position;
   });
@@ -107,7 +99,7 @@ static void emitBody(Emission &e) {
   emitPosition(e);
   emitBarriers(e);
   emitExtents(e);
-  Value loads = e.equal(e.warpgroup, e.i32(0));
+  Value loads = e.b.isEqual(e.warpgroup, e.b.i32(0));
   auto role = scf::IfOp::create(e.b, loads, /*withElseRegion=*/true);
   Operation *end = LLVM::ReturnOp::create(e.b, ValueRange{});
   e.b.setInsertionPointToStart(role.thenBlock());
@@ -131,8 +123,8 @@ static void setGrid(Emission &e, ::mp::runtime::CudaKernel &launch) {
   launch.grid.blocksPerProcessor = e.schedule.blocks;
 }
 
-static Emitted finish(Emission &e, OwningOpRef<ModuleOp> module) {
-  Emitted emitted;
+static EmittedKernel finish(Emission &e, OwningOpRef<ModuleOp> module) {
+  EmittedKernel emitted;
   emitted.module = std::move(module);
   emitted.launch.name = kFunctionName;
   emitted.launch.block[0] = e.schedule.threads();
@@ -144,9 +136,9 @@ static Emitted finish(Emission &e, OwningOpRef<ModuleOp> module) {
   return emitted;
 }
 
-std::optional<Emitted> hopper::emit(const MatmulKernel &kernel,
-                                    const Schedule &schedule,
-                                    std::string &whyNot) {
+std::optional<EmittedKernel> hopper::emit(const MatmulKernel &kernel,
+                                          const Schedule &schedule,
+                                          std::string &whyNot) {
   FailureOr<Plan> planned = plan(kernel, schedule, whyNot);
   if (failed(planned))
     return std::nullopt;
@@ -163,4 +155,18 @@ std::optional<Emitted> hopper::emit(const MatmulKernel &kernel,
   createFunction(e);
   emitBody(e);
   return finish(e, std::move(module));
+}
+
+bool hopper::supports(const Chip &chip) { return chip.name == "sm_90a"; }
+
+std::optional<EmittedKernel> hopper::emitFor(const MatmulKernel &kernel,
+                                             const Chip &chip,
+                                             std::string &whyNot) {
+  int processors = chip.multiprocessors;
+  const Schedule &schedule = chooseSchedule(kernel, processors);
+  if (leavesIdle(kernel, schedule, processors)) {
+    whyNot = "the result has too few tiles; splitting k uses more of the chip";
+    return std::nullopt;
+  }
+  return emit(kernel, schedule, whyNot);
 }

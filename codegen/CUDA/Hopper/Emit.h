@@ -10,29 +10,26 @@
 #ifndef MP_CODEGEN_CUDA_HOPPER_EMIT_H
 #define MP_CODEGEN_CUDA_HOPPER_EMIT_H
 
+#include "codegen/CUDA/Chip.h"
+#include "codegen/CUDA/Emitted.h"
 #include "codegen/CUDA/Hopper/Plan.h"
-#include "mlir/IR/OwningOpRef.h"
 
 namespace mlir::mp::cuda::hopper {
-
-/// A module with one gpu.module with one llvm.func, the kernel, and how it is
-/// launched.
-struct Emitted {
-  OwningOpRef<ModuleOp> module;
-  ::mp::runtime::CudaKernel
-      launch; ///< `maps` points into the field of that name.
-  std::vector<::mp::runtime::TensorMap> maps;
-};
 
 /// The name of the function.
 inline constexpr char kFunctionName[] = "mp_wgmma";
 
-/// The dialects of what this emits.
-void registerDialects(DialectRegistry &registry);
+/// Whether a chip runs these kernels.
+bool supports(const Chip &chip);
+
+/// Emits the kernel with the schedule that fits the shape best; null if this
+/// path cannot or should not take it, and why not.
+std::optional<EmittedKernel> emitFor(const MatmulKernel &kernel,
+                                     const Chip &chip, std::string &whyNot);
 
 /// Emits the kernel; null if this path cannot take it, and why not.
-std::optional<Emitted> emit(const MatmulKernel &kernel,
-                            const Schedule &schedule, std::string &whyNot);
+std::optional<EmittedKernel>
+emit(const MatmulKernel &kernel, const Schedule &schedule, std::string &whyNot);
 
 } // namespace mlir::mp::cuda::hopper
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/CUDA/Hopper/Body.h"
+#include "codegen/CUDA/Arithmetic.h"
 #include "codegen/CUDA/Hopper/Emission.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -33,7 +33,7 @@ private:
   Value loadPair(const KernelOperand &operand, Value matrix, Value row,
                  Value rowLength);
   Value loadAt(const KernelOperand &operand, Type type, Value offset);
-  Value loopIndex(unsigned loop);
+  SmallVector<Value> loopIndices();
   Value toPair(Value scalar);
   bool hasEvenRows() const { return e.plan.n.factor % 2 == 0; }
 
@@ -57,25 +57,24 @@ static bool isWhole(const Extent &extent, int tile) {
 }
 
 void Epilogue::setRow(int half) {
-  Value inWarp = e.add(e.div(e.lane, e.i32(4)), e.i32(8 * half));
-  Value inWarpgroup = e.add(e.mul(e.warp, e.i32(16)), inWarp);
-  Value computing = e.sub(e.warpgroup, e.i32(1));
-  row = e.add(e.add(e.tile.m, e.mul(computing, e.i32(kRowsOfWgmma))),
-              inWarpgroup);
+  Value inWarp = e.b.add(e.b.div(e.lane, 4), 8 * half);
+  Value inWarpgroup = e.b.add(e.b.mul(e.warp, 16), inWarp);
+  row = e.b.add(e.b.add(e.tile.m, e.b.mul(e.consumer, kRowsOfWgmma)),
+                inWarpgroup);
   readRow = isWhole(e.plan.m, e.schedule.blockM())
                 ? row
-                : e.min(row, e.sub(e.m, e.i32(1)));
+                : e.b.minOf(row, e.b.sub(e.m, e.b.i32(1)));
 }
 
 void Epilogue::setColumn(int group) {
-  Value inGroup = e.mul(e.rem(e.lane, e.i32(4)), e.i32(2));
-  column = e.add(e.add(e.tile.n, inGroup), e.i32(8 * group));
+  Value inGroup = e.b.mul(e.b.rem(e.lane, 4), 2);
+  column = e.b.add(e.b.add(e.tile.n, inGroup), 8 * group);
   readColumn = column;
   if (!isWhole(e.plan.n, e.schedule.blockN))
-    readColumn = e.min(
-        column,
-        e.i32(std::max<int64_t>(e.plan.n.factor - (hasEvenRows() ? 2 : 1), 0)));
-  readNext = e.min(e.add(column, e.i32(1)), e.i32(e.plan.n.factor - 1));
+    readColumn =
+        e.b.minOf(column, e.b.i32(std::max<int64_t>(
+                              e.plan.n.factor - (hasEvenRows() ? 2 : 1), 0)));
+  readNext = e.b.minOf(e.b.add(column, 1), e.b.i32(e.plan.n.factor - 1));
 }
 
 /// i1 has a byte in memory.
@@ -85,9 +84,9 @@ static Type storedType(Type type, Builder &b) {
 
 Value Epilogue::loadAt(const KernelOperand &operand, Type type, Value offset) {
   Type element = storedType(operand.element, e.b);
-  Value address = LLVM::GEPOp::create(
-      e.b, LLVM::LLVMPointerType::get(e.b.getContext(), kGlobal), element,
-      e.buffers[operand.argument], ValueRange{offset});
+  Value address =
+      LLVM::GEPOp::create(e.b, e.b.pointerType(kGlobalMemory), element,
+                          e.buffers[operand.argument], ValueRange{offset});
   Type stored = element;
   if (auto pair = dyn_cast<VectorType>(type))
     stored = pair.clone(element);
@@ -103,50 +102,52 @@ Value Epilogue::loadAt(const KernelOperand &operand, Type type, Value offset) {
 /// Two elements of row `row` of matrix `matrix`.
 Value Epilogue::loadPair(const KernelOperand &operand, Value matrix, Value row,
                          Value rowLength) {
-  Value start = e.mul(e.wide(row), rowLength);
+  Value start = e.b.mul(e.b.toI64(row), rowLength);
   if (matrix)
-    start = e.add(start, matrix);
+    start = e.b.add(start, matrix);
   VectorType pair = VectorType::get({2}, operand.element);
   if (hasEvenRows())
-    return loadAt(operand, pair, e.add(start, e.wide(readColumn)));
+    return loadAt(operand, pair, e.b.add(start, e.b.toI64(readColumn)));
   Value first =
-      loadAt(operand, operand.element, e.add(start, e.wide(readColumn)));
+      loadAt(operand, operand.element, e.b.add(start, e.b.toI64(readColumn)));
   Value second =
-      loadAt(operand, operand.element, e.add(start, e.wide(readNext)));
+      loadAt(operand, operand.element, e.b.add(start, e.b.toI64(readNext)));
   return vector::FromElementsOp::create(e.b, pair, ValueRange{first, second});
 }
 
 Value Epilogue::load(const KernelOperand &operand) {
-  Value batch = operand.batched ? e.wide(e.tile.batch) : e.i64(0);
-  Value columns = e.i64(e.plan.n.factor);
+  Value batch = operand.batched ? e.b.toI64(e.tile.batch) : e.b.i64(0);
+  Value columns = e.b.i64(e.plan.n.factor);
   switch (operand.access) {
   case Access::Element:
-    return loadPair(operand, e.mul(batch, e.mul(e.wide(e.m), columns)), readRow,
-                    columns);
+    return loadPair(operand, e.b.mul(batch, e.b.mul(e.b.toI64(e.m), columns)),
+                    readRow, columns);
   case Access::Column:
-    return loadPair(operand, e.mul(batch, columns), e.i32(0), columns);
+    return loadPair(operand, e.b.mul(batch, columns), e.b.i32(0), columns);
   case Access::Row:
-    return toPair(loadAt(operand, operand.element,
-                         e.add(e.mul(batch, e.wide(e.m)), e.wide(readRow))));
+    return toPair(
+        loadAt(operand, operand.element,
+               e.b.add(e.b.mul(batch, e.b.toI64(e.m)), e.b.toI64(readRow))));
   case Access::Scalar:
     return toPair(loadAt(operand, operand.element, batch));
   }
   llvm_unreachable("unknown access");
 }
 
-/// The position of the pair in one of the loops (b, m, n) or (m, n).
-Value Epilogue::loopIndex(unsigned loop) {
-  linalg::GenericOp epilogue = e.kernel.epilogue;
-  unsigned fromLast = epilogue.getNumLoops() - 1 - loop;
-  Type index = e.b.getIndexType();
-  auto cast = [&](Value value) -> Value {
-    return arith::IndexCastUIOp::create(e.b, index, value);
+/// The position of the pair in the loops (b, m, n) or (m, n).
+SmallVector<Value> Epilogue::loopIndices() {
+  auto toIndex = [&](Value value) -> Value {
+    return arith::IndexCastUIOp::create(e.b, e.b.getIndexType(), value);
   };
-  if (fromLast > 0)
-    return toPair(cast(fromLast == 1 ? row : e.tile.batch));
-  return vector::FromElementsOp::create(
-      e.b, VectorType::get({2}, index),
-      ValueRange{cast(column), cast(e.add(column, e.i32(1)))});
+  SmallVector<Value> indices;
+  linalg::GenericOp epilogue = e.kernel.epilogue;
+  if (epilogue.getNumLoops() == 3)
+    indices.push_back(toPair(toIndex(e.tile.batch)));
+  indices.push_back(toPair(toIndex(row)));
+  indices.push_back(vector::FromElementsOp::create(
+      e.b, VectorType::get({2}, e.b.getIndexType()),
+      ValueRange{toIndex(column), toIndex(e.b.add(column, 1))}));
+  return indices;
 }
 
 void Epilogue::runPair(int group, int half) {
@@ -158,9 +159,8 @@ void Epilogue::runPair(int group, int half) {
     SmallVector<Value> inputs{sum};
     for (const KernelOperand &operand : e.kernel.operands)
       inputs.push_back(load(operand));
-    yielded = cloneOnPairs(
-        e.b, e.kernel.epilogue, inputs,
-        [&](unsigned loop) { return loopIndex(loop); }, e.kernel.contract);
+    VectorBody body{e.kernel.epilogue, 2, e.kernel.contract, loopIndices()};
+    yielded = cloneOnVectors(e.b, body, inputs);
   }
   for (const ResultPlan &result : e.plan.results) {
     Value value = result.yielded ? yielded[*result.yielded] : sum;

@@ -81,6 +81,11 @@ FailureOr<Plan> plan(const MatmulKernel &kernel, const Schedule &schedule,
 /// leaving multiprocessors idle.
 const Schedule &chooseSchedule(const MatmulKernel &kernel, int processors);
 
+/// Whether the tiles are so few, and k so long, that a kernel that splits k is
+/// the better one.
+bool leavesIdle(const MatmulKernel &kernel, const Schedule &schedule,
+                int processors);
+
 } // namespace mlir::mp::cuda::hopper
 
 #endif // MP_CODEGEN_CUDA_HOPPER_PLAN_H

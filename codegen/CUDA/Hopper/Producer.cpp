@@ -8,16 +8,16 @@ using namespace mlir::mp::cuda;
 using namespace mlir::mp::cuda::hopper;
 
 Value hopper::operandInStage(Emission &e, Value stage, bool isLhs) {
-  Value offset = e.mul(stage, e.i32(e.schedule.stageBytes()));
+  Value offset = e.b.mul(stage, e.schedule.stageBytes());
   if (!isLhs)
-    offset = e.add(offset, e.i32(e.schedule.lhsBytes()));
-  return e.sharedAt(e.shared, offset);
+    offset = e.b.add(offset, e.schedule.lhsBytes());
+  return e.b.offset(e.shared, offset);
 }
 
 /// A block's own shared memory as part of that of its cluster, which is where
 /// PTX before 8.6 lets TMA load to.
 static Value inCluster(Emission &e, Value address) {
-  auto type = LLVM::LLVMPointerType::get(e.b.getContext(), kSharedCluster);
+  auto type = e.b.pointerType(kClusterMemory);
   return LLVM::AddrSpaceCastOp::create(e.b, type, address);
 }
 
@@ -27,15 +27,14 @@ static void emitLoad(Emission &e, Value stage, Value k, bool isLhs) {
   Value target = operandInStage(e, stage, isLhs);
   Value start = isLhs ? e.tile.m : e.tile.n;
   for (int copy = 0; copy < operand.copies(); ++copy) {
-    Value piece = e.add(start, e.i32(copy * kStep));
+    Value piece = e.b.add(start, copy * kStep);
     SmallVector<Value> at{k, piece};
     if (!operand.isKMajor)
       std::swap(at[0], at[1]);
     if (operand.isBatched)
       at.push_back(e.tile.batch);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        e.b,
-        inCluster(e, e.sharedAt(target, e.i32(copy * operand.copyBytes()))),
+        e.b, inCluster(e, e.b.offset(target, copy * operand.copyBytes())),
         e.maps[isLhs ? 0 : 1], at, fullBarrier(e, stage), ValueRange{},
         /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
@@ -47,9 +46,9 @@ static void emitLoads(Emission &e, Value step, RingPosition position) {
   emitWait(e, emptyBarrier(e, position.stage), position.parity);
   NVVM::MBarrierArriveExpectTxOp::create(
       e.b, TypeRange{}, fullBarrier(e, position.stage),
-      e.i32(e.schedule.stageBytes()), NVVM::MemScopeKind::CTA,
+      e.b.i32(e.schedule.stageBytes()), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
-  Value k = e.mul(step, e.i32(kStep));
+  Value k = e.b.mul(step, kStep);
   emitLoad(e, position.stage, k, /*isLhs=*/true);
   emitLoad(e, position.stage, k, /*isLhs=*/false);
 }
@@ -57,7 +56,8 @@ static void emitLoads(Emission &e, Value step, RingPosition position) {
 /// All steps of one tile; returns where the next one starts.
 static RingPosition emitTileLoads(Emission &e, RingPosition start) {
   auto loop = scf::ForOp::create(
-      e.b, e.i32(0), e.steps, e.i32(1), ValueRange{start.stage, start.parity},
+      e.b, e.b.i32(0), e.steps, e.b.i32(1),
+      ValueRange{start.stage, start.parity},
       [&](OpBuilder &, Location, Value step, ValueRange carried) {
         RingPosition position{carried[0], carried[1]};
         OpBuilder::InsertionGuard guard(e.b);
@@ -73,7 +73,7 @@ void hopper::emitProducer(Emission &e) {
   NVVM::SetMaxRegisterOp::create(e.b, e.schedule.producerRegisters,
                                  NVVM::SetMaxRegisterAction::decrease);
   ifElected(e, [&] {
-    forTiles(e, {e.i32(0), e.i32(1)},
+    forTiles(e, {e.b.i32(0), e.b.i32(1)},
              [&](RingPosition position) { return emitTileLoads(e, position); });
   });
 }

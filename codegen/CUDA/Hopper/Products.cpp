@@ -37,19 +37,17 @@ static Value emitDescriptor(Emission &e, const OperandPlan &operand,
                             Value address) {
   constexpr int kAddressMask = 0x3ffff;
   Value bytes = LLVM::PtrToIntOp::create(e.b, e.b.getI32Type(), address);
-  Value masked = e.b.createOrFold<arith::AndIOp>(bytes, e.i32(kAddressMask));
-  Value units = e.b.createOrFold<arith::ShRUIOp>(masked, e.i32(4));
-  return e.b.createOrFold<arith::OrIOp>(e.wide(units),
-                                        e.i64(descriptorOf(operand)));
+  Value masked = e.b.createOrFold<arith::AndIOp>(bytes, e.b.i32(kAddressMask));
+  Value units = e.b.createOrFold<arith::ShRUIOp>(masked, e.b.i32(4));
+  return e.b.createOrFold<arith::OrIOp>(e.b.toI64(units),
+                                        e.b.i64(descriptorOf(operand)));
 }
 
 /// The rows of lhs that this warpgroup multiplies.
 static Value lhsOfWarpgroup(Emission &e, Value stage) {
   const OperandPlan &lhs = e.plan.lhs;
   int bytes = lhs.isKMajor ? kRowsOfWgmma * kSwizzleBytes : lhs.copyBytes();
-  Value computing = e.sub(e.warpgroup, e.i32(1));
-  return e.sharedAt(operandInStage(e, stage, true),
-                    e.mul(computing, e.i32(bytes)));
+  return e.b.offset(operandInStage(e, stage, true), e.b.mul(e.consumer, bytes));
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,8 +92,8 @@ static Value emitStep(Emission &e, RingPosition position, Value accumulators,
       emitDescriptor(e, e.plan.rhs, operandInStage(e, position.stage, false));
   NVVM::WgmmaFenceAlignedOp::create(e.b);
   for (int slice = 0; slice < kStep / kDepthOfWgmma; ++slice) {
-    Value a = e.add(lhs, e.i64(slice * sliceBytes(e.plan.lhs) / kUnit));
-    Value c = e.add(rhs, e.i64(slice * sliceBytes(e.plan.rhs) / kUnit));
+    Value a = e.b.add(lhs, e.b.i64(slice * sliceBytes(e.plan.lhs) / kUnit));
+    Value c = e.b.add(rhs, e.b.i64(slice * sliceBytes(e.plan.rhs) / kUnit));
     accumulators = emitWgmma(e, accumulators, a, c, isFirst && slice == 0);
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(e.b);
@@ -103,7 +101,7 @@ static Value emitStep(Emission &e, RingPosition position, Value accumulators,
 }
 
 void hopper::emitRelease(Emission &e, Value stage) {
-  e.ifThen(e.equal(e.thread, e.i32(0)), [&] {
+  e.ifThen(e.b.isEqual(e.thread, e.b.i32(0)), [&] {
     NVVM::MBarrierArriveOp::create(e.b, TypeRange{}, emptyBarrier(e, stage),
                                    /*count=*/Value());
   });
@@ -114,7 +112,7 @@ SmallVector<Value> hopper::emitProducts(Emission &e, RingPosition &position) {
   Value begun = emitStep(e, position, none, /*isFirst=*/true);
   RingPosition second = nextPosition(e, position);
   auto loop = scf::ForOp::create(
-      e.b, e.i32(1), e.steps, e.i32(1),
+      e.b, e.b.i32(1), e.steps, e.b.i32(1),
       ValueRange{begun, second.stage, second.parity, position.stage},
       [&](OpBuilder &, Location, Value step, ValueRange carried) {
         OpBuilder::InsertionGuard guard(e.b);

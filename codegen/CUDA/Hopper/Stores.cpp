@@ -24,10 +24,9 @@ static bool stages(Emission &e) { return e.plan.stagedBytes > 0; }
 /// The staging buffer of this warpgroup for a strip.
 static Value stagedStrip(Emission &e, int strip) {
   int bytes = e.plan.stagedBytes, buffers = e.plan.stagingBuffers;
-  Value computing = e.sub(e.warpgroup, e.i32(1));
-  return e.sharedAt(e.shared,
-                    e.add(e.mul(computing, e.i32(buffers * bytes)),
-                          e.i32(e.plan.ringBytes() + strip % buffers * bytes)));
+  return e.b.offset(
+      e.shared, e.b.add(e.b.mul(e.consumer, buffers * bytes),
+                        e.b.i32(e.plan.ringBytes() + strip % buffers * bytes)));
 }
 
 static void emitStaged(Emission &e, const ResultPlan &result,
@@ -35,41 +34,39 @@ static void emitStaged(Emission &e, const ResultPlan &result,
   int bytes = result.elementBytes();
   int strip = pair.group / (kStrip / 8);
   int start = 8 * (pair.group % (kStrip / 8)) * bytes;
-  Value rowInEight = e.div(e.lane, e.i32(4));
+  Value rowInEight = e.b.div(e.lane, 4);
   Value inWarpgroup =
-      e.add(e.add(e.mul(e.warp, e.i32(16)), rowInEight), e.i32(8 * pair.half));
-  Value inRow = e.add(e.mul(e.rem(e.lane, e.i32(4)), e.i32(2 * bytes)),
-                      e.i32(start % kSwizzleBytes));
+      e.b.add(e.b.add(e.b.mul(e.warp, 16), rowInEight), 8 * pair.half);
+  Value inRow = e.b.add(e.b.mul(e.b.rem(e.lane, 4), 2 * bytes),
+                        e.b.i32(start % kSwizzleBytes));
   Value swizzled =
-      e.b.createOrFold<arith::XOrIOp>(inRow, e.mul(rowInEight, e.i32(16)));
-  Value offset = e.add(e.mul(inWarpgroup, e.i32(kSwizzleBytes)), swizzled);
-  Value target =
-      e.sharedAt(stagedStrip(e, strip),
-                 e.add(offset, e.i32(result.stagedAt +
-                                     start / kSwizzleBytes * kBoxBytes)));
+      e.b.createOrFold<arith::XOrIOp>(inRow, e.b.mul(rowInEight, 16));
+  Value offset = e.b.add(e.b.mul(inWarpgroup, kSwizzleBytes), swizzled);
+  Value target = e.b.offset(
+      stagedStrip(e, strip),
+      e.b.add(offset, result.stagedAt + start / kSwizzleBytes * kBoxBytes));
   LLVM::StoreOp::create(e.b, pair.value, target, 2 * bytes);
 }
 
 static Value elementAddress(Emission &e, const ResultPlan &result,
                             const Pair &pair) {
-  Value columns = e.i64(e.plan.n.factor);
-  Value row = e.wide(pair.row);
+  Value columns = e.b.i64(e.plan.n.factor);
+  Value row = e.b.toI64(pair.row);
   if (e.plan.isBatchedKernel())
-    row = e.add(row, e.mul(e.wide(e.tile.batch), e.wide(e.m)));
-  Value offset = e.add(e.mul(row, columns), e.wide(pair.column));
+    row = e.b.add(row, e.b.mul(e.b.toI64(e.tile.batch), e.b.toI64(e.m)));
+  Value offset = e.b.add(e.b.mul(row, columns), e.b.toI64(pair.column));
   func::FuncOp func = e.kernel.func;
   return LLVM::GEPOp::create(
-      e.b, LLVM::LLVMPointerType::get(e.b.getContext(), kGlobal),
-      result.element, e.buffers[func.getNumArguments() + result.result],
-      ValueRange{offset});
+      e.b, e.b.pointerType(kGlobalMemory), result.element,
+      e.buffers[func.getNumArguments() + result.result], ValueRange{offset});
 }
 
 static void emitDirect(Emission &e, const ResultPlan &result,
                        const Pair &pair) {
   int bytes = result.elementBytes();
   Value address = elementAddress(e, result, pair);
-  Value isInside = arith::AndIOp::create(e.b, e.less(pair.row, e.m),
-                                         e.less(pair.column, e.n));
+  Value isInside = arith::AndIOp::create(e.b, e.b.isLess(pair.row, e.m),
+                                         e.b.isLess(pair.column, e.n));
   e.ifThen(isInside, [&] {
     if (e.plan.n.factor % 2 == 0) {
       LLVM::StoreOp::create(e.b, pair.value, address, 2 * bytes);
@@ -79,7 +76,7 @@ static void emitDirect(Emission &e, const ResultPlan &result,
       return vector::ExtractOp::create(e.b, pair.value, i);
     };
     LLVM::StoreOp::create(e.b, element(0), address, bytes);
-    Value hasNext = e.less(e.add(pair.column, e.i32(1)), e.n);
+    Value hasNext = e.b.isLess(e.b.add(pair.column, 1), e.n);
     e.ifThen(hasNext, [&] {
       Value next = LLVM::GEPOp::create(e.b, address.getType(), result.element,
                                        address, ArrayRef<LLVM::GEPArg>{1});
@@ -100,17 +97,16 @@ void hopper::emitStore(Emission &e, const ResultPlan &result, Pair pair) {
 
 static void emitCopies(Emission &e, const ResultPlan &result, int strip) {
   int columns = kSwizzleBytes / result.elementBytes();
-  Value computing = e.sub(e.warpgroup, e.i32(1));
-  Value row = e.add(e.tile.m, e.mul(computing, e.i32(kRowsOfWgmma)));
+  Value row = e.b.add(e.tile.m, e.b.mul(e.consumer, kRowsOfWgmma));
   Value source = stagedStrip(e, strip);
   for (int box = 0; box < result.boxes(); ++box) {
     int column = strip * kStrip + box * columns;
-    SmallVector<Value> at{e.add(e.tile.n, e.i32(column)), row};
+    SmallVector<Value> at{e.b.add(e.tile.n, column), row};
     if (e.plan.isBatchedKernel())
       at.push_back(e.tile.batch);
     NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
         e.b, e.maps[*result.map],
-        e.sharedAt(source, e.i32(result.stagedAt + box * kBoxBytes)), at,
+        e.b.offset(source, result.stagedAt + box * kBoxBytes), at,
         /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
         /*predicate=*/Value());
   }
@@ -135,8 +131,7 @@ void hopper::endStrip(Emission &e, int strip) {
       e.b, NVVM::ProxyKind::async_shared,
       NVVM::SharedSpaceAttr::get(e.b.getContext(),
                                  NVVM::SharedSpace::shared_cta));
-  Value computing = e.sub(e.warpgroup, e.i32(1));
-  Value barrier = e.add(computing, e.i32(kFirstOfWarpgroup));
+  Value barrier = e.b.add(e.consumer, kFirstOfWarpgroup);
   emitBarrier(e, barrier, kWarpgroup);
   ifElected(e, [&] {
     for (const ResultPlan &result : e.plan.results)

@@ -21,13 +21,13 @@ static constexpr int kGroup = 8;
 
 static Value emitExtent(Emission &e, const Extent &extent) {
   if (extent.size < 0)
-    return e.i32(extent.factor);
+    return e.b.i32(extent.factor);
   Value size = arith::TruncIOp::create(e.b, e.b.getI32Type(), e.size);
-  return e.mul(size, e.i32(extent.factor));
+  return e.b.mul(size, extent.factor);
 }
 
 static Value tilesOf(Emission &e, Value extent, int tile) {
-  return e.div(e.add(extent, e.i32(tile - 1)), e.i32(tile));
+  return e.b.div(e.b.add(extent, tile - 1), tile);
 }
 
 void hopper::emitExtents(Emission &e) {
@@ -38,25 +38,25 @@ void hopper::emitExtents(Emission &e) {
   e.steps = tilesOf(e, e.k, kStep);
   e.rowTiles = tilesOf(e, e.m, e.schedule.blockM());
   e.columnTiles = tilesOf(e, e.n, e.schedule.blockN);
-  e.tiles = e.mul(e.mul(e.rowTiles, e.columnTiles), e.batch);
+  e.tiles = e.b.mul(e.b.mul(e.rowTiles, e.columnTiles), e.batch);
 }
 
 static Tile tileOf(Emission &e, Value number) {
   Tile tile;
-  tile.batch = e.i32(0);
+  tile.batch = e.b.i32(0);
   if (e.plan.isBatchedKernel()) {
-    Value perMatrix = e.mul(e.rowTiles, e.columnTiles);
-    tile.batch = e.div(number, perMatrix);
-    number = e.rem(number, perMatrix);
+    Value perMatrix = e.b.mul(e.rowTiles, e.columnTiles);
+    tile.batch = e.b.div(number, perMatrix);
+    number = e.b.rem(number, perMatrix);
   }
-  Value perGroup = e.mul(e.columnTiles, e.i32(kGroup));
-  Value firstRow = e.mul(e.div(number, perGroup), e.i32(kGroup));
-  Value height = e.min(e.sub(e.rowTiles, firstRow), e.i32(kGroup));
-  Value inGroup = e.rem(number, perGroup);
-  Value row = e.add(firstRow, e.rem(inGroup, height));
-  Value column = e.div(inGroup, height);
-  tile.m = e.mul(row, e.i32(e.schedule.blockM()));
-  tile.n = e.mul(column, e.i32(e.schedule.blockN));
+  Value perGroup = e.b.mul(e.columnTiles, kGroup);
+  Value firstRow = e.b.mul(e.b.div(number, perGroup), kGroup);
+  Value height = e.b.minOf(e.b.sub(e.rowTiles, firstRow), e.b.i32(kGroup));
+  Value inGroup = e.b.rem(number, perGroup);
+  Value row = e.b.add(firstRow, e.b.rem(inGroup, height));
+  Value column = e.b.div(inGroup, height);
+  tile.m = e.b.mul(row, e.schedule.blockM());
+  tile.n = e.b.mul(column, e.schedule.blockN);
   return tile;
 }
 
