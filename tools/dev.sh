@@ -212,7 +212,10 @@ verb_docs() {
   say "writing $out/Dialect.md and $out/Passes.md"
   mlir-tblgen -gen-dialect-doc -dialect=mp -I "$llvm/include" -I . \
     dialect/IR/MPOps.td -o "$out/Dialect.md"
-  mlir-tblgen -gen-pass-doc -I "$llvm/include" -I . passes/Passes.td -o "$out/Passes.md.in"
+  local file
+  for file in passes/Passes.td codegen/Lower/Passes.td; do
+    mlir-tblgen -gen-pass-doc -I "$llvm/include" -I . "$file"
+  done >"$out/Passes.md.in"
   "$py" tools/lit-to-doc.py --bin "$build/bin" <"$out/Passes.md.in" >"$out/Passes.md"
   rm "$out/Passes.md.in"
 }

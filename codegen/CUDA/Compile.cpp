@@ -3,6 +3,7 @@
 #include "codegen/CUDA/Compile.h"
 #include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
+#include "codegen/CUDA/Rows/Rows.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -39,8 +40,7 @@ static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
 }
 
 static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &) {
-  func::FuncOp func = kernel.func;
-  return func.emitError("row kernels are not made for CUDA yet");
+  return emitRows(kernel);
 }
 
 FailureOr<std::vector<CompiledKernel>>

@@ -28,6 +28,11 @@ static bool keepsShapes(RegionOp region, const NodeGraph &graph,
 
 OwningOpRef<ModuleOp> mlir::mp::lowerRegion(RegionOp region,
                                             std::string &reason) {
+  for (Operation &op : region.getBody().front().without_terminator())
+    if (regionRoleOf(&op) == RegionRole::None) {
+      reason = (regionOpName(&op) + " has no expansion").str();
+      return {};
+    }
   std::optional<Places> places = placesOf(region);
   if (!places) {
     reason = "its values are of no one matrix";

@@ -32,12 +32,12 @@ private:
     OwningOpRef<ModuleOp> kernel = lowerRegion(region, reason);
     if (!kernel) {
       remark::missed(region.getLoc(), options())
-          << region.getName() << " has no kernel: " << reason;
+          << (region.getName() + " has no kernel: " + reason).str();
       return;
     }
     region.setKernel(kernelText(*kernel));
     remark::passed(region.getLoc(), options())
-        << region.getName() << " has a kernel";
+        << (region.getName() + " has a kernel").str();
   }
 };
 } // namespace

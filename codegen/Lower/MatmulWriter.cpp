@@ -20,6 +20,8 @@ private:
   Value writeSum(const FactorSum &sum);
   Value writeFactorSum(const FactorSum &sum);
   bool collect(std::string &reason);
+  bool collectSum(Node *node);
+  Node *stored(Node *node);
   AffineMap factorMap(unsigned own, bool isLhs, bool isTransposed) const;
 
   KernelWriter &writer;
@@ -27,6 +29,7 @@ private:
   llvm::SetVector<Node *> elements; ///< what the epilogue yields
   SmallVector<Node *> sums;         ///< over the rows of its results
   SmallVector<Node *> converted;    ///< of these sums
+  Node *copy = nullptr;             ///< of the accumulator
 };
 } // namespace
 
@@ -75,6 +78,36 @@ void MatmulWriter::writeContraction() {
   writer.setValue(graph.accumulator, op.getResult(0));
 }
 
+/// The accumulator as a result of the epilogue, for sums over it.
+Node *MatmulWriter::stored(Node *node) {
+  if (node != graph.accumulator)
+    return node;
+  if (!copy)
+    copy = graph.compute(Place::Element, node->type, {node},
+                         [](Scalars &, ValueRange v) { return v[0]; });
+  return copy;
+}
+
+/// The sum of an epilogue's result that a column is, perhaps converted.
+bool MatmulWriter::collectSum(Node *node) {
+  Node *sum = node->isConversion ? node->inputs.front() : node;
+  if (sum->kind != Node::Kind::ColumnReduction)
+    return false;
+  Node *&summed = sum->inputs.front();
+  // What a sum widens is stored as it was before.
+  bool isWidened = summed->isConversion && summed->type.isF32() &&
+                   isHalf(summed->inputs.front()->type);
+  if (isWidened)
+    elements.insert(summed->inputs.front());
+  else
+    elements.insert(summed = stored(summed));
+  if (!llvm::is_contained(sums, sum))
+    sums.push_back(sum);
+  if (node != sum && !llvm::is_contained(converted, node))
+    converted.push_back(node);
+  return true;
+}
+
 /// What is stored, or summed up, after the product.
 bool MatmulWriter::collect(std::string &reason) {
   for (GraphResult &result : graph.results) {
@@ -83,26 +116,19 @@ bool MatmulWriter::collect(std::string &reason) {
       continue;
     if (node->place == Place::Element) {
       elements.insert(node);
-      continue;
-    }
-    Node *sum = node->isConversion ? node->inputs.front() : node;
-    if (sum->kind != Node::Kind::ColumnReduction) {
+    } else if (!collectSum(node)) {
       reason = "one of its results is no element and no sum of them";
       return false;
     }
-    Node *summed = sum->inputs.front();
-    if (summed->isConversion && summed->inputs.front() != graph.accumulator)
-      summed = summed->inputs.front();
-    elements.insert(summed);
-    if (!llvm::is_contained(sums, sum))
-      sums.push_back(sum);
-    if (node != sum && !llvm::is_contained(converted, node))
-      converted.push_back(node);
   }
-  if (elements.contains(graph.accumulator)) {
-    reason = "the sums of products are summed up as they are";
-    return false;
-  }
+  // Stored once, where it is stored anyway; and it is one result at most.
+  auto isAccumulator = [&](const GraphResult &result) {
+    return result.node == graph.accumulator;
+  };
+  if (copy || llvm::count_if(graph.results, isAccumulator) > 1)
+    for (GraphResult &result : graph.results)
+      if (isAccumulator(result))
+        elements.insert(result.node = stored(result.node));
   return true;
 }
 
@@ -124,7 +150,8 @@ Value MatmulWriter::writeSum(const FactorSum &sum) {
   Value matrix = func.getArgument(sum.argument);
   MLIRContext *context = builder.getContext();
   AffineMap plain = AffineMap::getMultiDimIdentityMap(2, context);
-  AffineMap swapped = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0}, context);
+  AffineMap swapped =
+      AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0}, context);
   Value start =
       writer.zeros(writer.shapeOf(sum.isLhs ? Place::Row : Place::Column),
                    builder.getF32Type());
@@ -143,8 +170,8 @@ Value MatmulWriter::writeSum(const FactorSum &sum) {
 /// In f32, then rounded once if its type is narrower.
 Value MatmulWriter::writeFactorSum(const FactorSum &sum) {
   Place place = sum.isLhs ? Place::Row : Place::Column;
-  graph.nodes.push_back({Node::Kind::ColumnReduction, place,
-                         writer.getBuilder().getF32Type()});
+  graph.nodes.push_back(
+      {Node::Kind::ColumnReduction, place, writer.getBuilder().getF32Type()});
   Node *node = &graph.nodes.back();
   writer.setValue(node, writeSum(sum));
   Node *rounded = graph.convert(node, sum.type);

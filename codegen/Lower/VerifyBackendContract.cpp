@@ -33,7 +33,8 @@ static LogicalResult verifyKernelOf(RegionOp region) {
                                      message = diagnostic.str();
                                    return success();
                                  });
-    result = failure(failed(mlir::verify(**kernel)) || failed(parseKernel(**kernel)));
+    result = failure(failed(mlir::verify(**kernel)) ||
+                     failed(parseKernel(**kernel)));
   }
   if (failed(result))
     return region.emitOpError("has a kernel that breaks ") << message;

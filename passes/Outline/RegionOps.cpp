@@ -112,6 +112,9 @@ static bool readsRunTimeNumbers(Operation *op) {
 /// What rules out single operators whose rows hold in general.
 static bool hasKnownForm(Operation *op, RegionRole role) {
   StringRef name = regionOpName(op);
+  // Limits that are tensors are other overloads.
+  if (name.starts_with("aten.clamp"))
+    return op->getNumOperands() == 1;
   if (name == "aten.pow")
     return numberOf(op, "exponent").has_value();
   if (name == "aten.scatter")

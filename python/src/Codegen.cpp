@@ -9,5 +9,6 @@
 
 PYBIND11_MODULE(_codegen, m) {
   m.doc() = "Kernels from their texts. See _codegen.pyi.";
+  mlir::mp::python::bindCpuKernels(m);
   mlir::mp::python::bindCuda(m);
 }

@@ -8,6 +8,7 @@
 
 namespace mlir::mp::python {
 
+void bindCpuKernels(pybind11::module_ &m);
 void bindCuda(pybind11::module_ &m);
 
 } // namespace mlir::mp::python

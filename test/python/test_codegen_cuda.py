@@ -4,7 +4,7 @@ import pytest
 import torch
 from mpopt import assembler, cuda_kernels, kernels
 from mpopt.errors import MpoptError
-from mpopt.gpu_check.texts import Matmul
+from mpopt.gpu_check.texts import Matmul, Rows
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,26 @@ def test_a_text_becomes_code_with_a_launch(chip):
     threads = launch["block"][0] * launch["block"][1] * launch["block"][2]
     assert threads % 32 == 0 and launch["shared_bytes"] > 0
     assert _is_cubin(code) or code == launch["ptx"].encode() + b"\0"
+
+
+def test_hopper_has_its_own_kernel_with_tensor_maps():
+    ((launch, code),) = cuda_kernels.compile_text(Matmul(512, 384, 256).text(), "sm_90a")
+    assert "wgmma.mma_async" in launch["ptx"]
+    assert {given["buffer"] for given in launch["maps"]} >= {0, 1}
+    image = cuda_kernels._image(launch, code)
+    assert image.kernel.map_count == len(launch["maps"])
+    first = launch["maps"][0]
+    assert image.kernel.maps[0].extents[0].factor == first["extents"][0][0]
+    # Rows of 50 bytes are nothing for TMA: the other kernel takes them.
+    ((launch, _),) = cuda_kernels.compile_text(Matmul(64, 64, 25).text(), "sm_90a")
+    assert "mma.sync" in launch["ptx"] and not launch["maps"]
+
+
+@pytest.mark.parametrize("kind", ["softmax", "rms_norm"])
+def test_rows_have_kernels(kind):
+    ((launch, code),) = cuda_kernels.compile_text(Rows(kind, 64, 1024).text(), "sm_80")
+    assert f".entry {launch['name']}" in launch["ptx"]
+    assert _is_cubin(code) or code.endswith(b"\0")
 
 
 def test_grid_covers_dynamic_rows():

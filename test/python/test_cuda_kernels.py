@@ -130,3 +130,25 @@ def test_structures_have_the_size_of_those_in_c(tmp_path):
     sizes = (ctypes.c_ulong * 4).in_dll(ctypes.CDLL(str(target)), "sizes")
     ours = (cuda_kernels._Map, cuda_kernels._Grid, cuda_kernels._Kernel, cuda_kernels._Image)
     assert list(sizes) == [ctypes.sizeof(each) for each in ours]
+
+
+GENERATED = """
+import ctypes, os
+from mpopt import kernels, region_op
+from mpopt.gpu_check.texts import Matmul
+region_op.load()
+kernels.prepare(Matmul(256, 128, 64).text(), "cuda", 1)
+driver = ctypes.CDLL(os.environ["MPOPT_CUDA_DRIVER"])
+driver.fakeLog.restype = ctypes.c_char_p
+print(driver.fakeLog().decode(errors="replace"))
+"""
+
+
+def test_the_code_generators_kernels_are_loaded(driver):
+    try:
+        kernels.codegen()
+    except MpoptError as error:
+        pytest.skip(str(error))
+    log = _run(driver, program=GENERATED)
+    assert "cuDevicePrimaryCtxRetain 1" in log
+    assert log.count("cuModuleLoadDataEx") == log.count("cuModuleGetFunction") == 1

@@ -74,7 +74,7 @@ def test_failures_are_in_the_report(tmp_path, monkeypatch, capsys):
         raise ValueError("not today")
 
     monkeypatch.setitem(kernels.compilers, "cpu", refuses)
-    monkeypatch.setattr(checks, "catalogue", lambda: iter([texts.Matmul(8, 8, 8)]))
+    monkeypatch.setattr(checks, "catalogue", lambda tf32: iter([texts.Matmul(8, 8, 8)]))
     target = tmp_path / "report.json"
     arguments = ["--device", "cpu", "--only", "kernels,launch", "--json", str(target)]
     assert main(arguments) == 1

@@ -207,6 +207,8 @@ std::string Generator::finish() {
       give(value);
   for (const Named &value : side)
     give(value);
+  if (names.empty())
+    give(pool.back());
   return "func.func @f(" + arguments + ") -> (" + llvm::join(types, ", ") +
          ") {\n" + body + "  return " + llvm::join(names, ", ") + " : " +
          llvm::join(types, ", ") + "\n}\n";

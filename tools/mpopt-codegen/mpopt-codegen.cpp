@@ -9,6 +9,7 @@
 #include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Lowering.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
+#include "codegen/CUDA/Rows/Rows.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -157,22 +158,42 @@ static FailureOr<cuda::EmittedKernel> emitMatmul(const MatmulKernel &kernel,
   return cuda::emitMatmul(kernel, *chosen);
 }
 
-static LogicalResult compileKernel(ModuleOp module, const cuda::Chip &chip) {
-  FailureOr<Kernel> kernel = parseKernel(module);
-  if (failed(kernel))
-    return failure();
-  auto *matmul = std::get_if<MatmulKernel>(&*kernel);
-  if (!matmul)
-    return module.emitError("kernels of rows are not emitted yet");
-  std::string name;
-  auto emitted = emitMatmul(*matmul, chip, name);
+/// Prints how an emitted kernel is launched, or compiles it.
+static LogicalResult finish(FailureOr<cuda::EmittedKernel> emitted,
+                            const std::string &chosen,
+                            const cuda::Chip &chip) {
   if (failed(emitted))
     return failure();
   if (stage != Stage::Launch)
     return compile(*emitted->module, chip);
-  llvm::outs() << "schedule " << name << '\n';
+  llvm::outs() << "schedule " << chosen << '\n';
   printLaunch(emitted->launch);
   return success();
+}
+
+static LogicalResult compileMatmul(const MatmulKernel &kernel,
+                                   const cuda::Chip &chip) {
+  std::string name;
+  auto emitted = emitMatmul(kernel, chip, name);
+  return finish(std::move(emitted), name, chip);
+}
+
+static LogicalResult compileRows(const RowKernel &kernel,
+                                 const cuda::Chip &chip) {
+  FailureOr<cuda::RowPlan> plan = cuda::planRows(kernel);
+  if (failed(plan))
+    return failure();
+  cuda::RowSchedule chosen = cuda::chooseRowSchedule(kernel, *plan);
+  return finish(cuda::emitRows(kernel, chosen), chosen.str(), chip);
+}
+
+static LogicalResult compileKernel(ModuleOp module, const cuda::Chip &chip) {
+  FailureOr<Kernel> kernel = parseKernel(module);
+  if (failed(kernel))
+    return failure();
+  if (auto *matmul = std::get_if<MatmulKernel>(&*kernel))
+    return compileMatmul(*matmul, chip);
+  return compileRows(std::get<RowKernel>(*kernel), chip);
 }
 
 int main(int argc, char **argv) {

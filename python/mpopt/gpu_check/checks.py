@@ -82,7 +82,7 @@ def compare(sample: Sample, results: list[Tensor]) -> dict[str, Any]:
 
 def check_kernels(report: Report, device: str) -> None:
     """Each kernel of the catalogue against fp64."""
-    for kernel in catalogue():
+    for kernel in catalogue(tf32=device == "cuda"):
         report.run("kernels", kernel.name, functools.partial(_check, kernel, device))
 
 

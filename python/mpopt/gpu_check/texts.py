@@ -54,7 +54,8 @@ def _roundoff(dtype: torch.dtype) -> float:
 @dataclass(frozen=True)
 class Matmul:
     """lhs (m, k) times rhs (k, n), either stored transposed, and then an epilogue:
-    "none" (the f32 accumulator), "cast", "bias_gelu" or "residual"."""
+    "none" (the f32 accumulator), "cast", "bias_gelu" or "residual". `tf32` lets operands of f32
+    lose all but ten bits of their mantissas."""
 
     m: int
     n: int
@@ -65,6 +66,7 @@ class Matmul:
     epilogue: str = "cast"
     batch: int = 1
     dynamic: bool = False
+    tf32: bool = False
 
     def _dims(self, dims: str) -> list[int]:
         extents = {"b": self.batch, "m": self.m, "n": self.n, "k": self.k}
@@ -108,8 +110,9 @@ class Matmul:
         arguments = [("lhs", self._tensor(lhs, element)), ("rhs", self._tensor(rhs, element))]
         arguments += [(name, self._tensor(d, TYPES[t])) for name, d, t in self._extra]
         listed = ", ".join(f"%{name}: {kind}" for name, kind in arguments)
+        allowed = " attributes {mp.tf32 = true}" if self.tf32 else ""
         lines = [
-            f"func.func @kernel({listed}) -> {result} {{",
+            f"func.func @kernel({listed}) -> {result}{allowed} {{",
             "  %zero = arith.constant 0.0 : f32",
         ]
         if self.dynamic:
@@ -205,7 +208,10 @@ class Matmul:
         b = (rhs.mT if self.rhs_transposed else rhs).double()
         value = a @ b
         # Each product and sum rounds once in f32, also of what cancels later.
-        slack = (a.abs() @ b.abs()) * 2.0**-24 * (4 + self.k**0.5) + 1e-6
+        size = a.abs() @ b.abs()
+        slack = size * 2.0**-24 * (4 + self.k**0.5) + 1e-6
+        if self.tf32:
+            slack = slack + size * 2.0**-10 / self.k**0.5 * 4
         for tensor in extra:
             value = value + tensor.double()
         if self.epilogue == "bias_gelu":
@@ -365,13 +371,14 @@ _ROW_RESULTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 # --- all --------------------------------------------------------------------------
 
 
-def catalogue() -> Iterator[Matmul | Rows]:
-    """Each family with each type, layout, epilogue and tail."""
+def catalogue(tf32: bool = False) -> Iterator[Matmul | Rows]:
+    """Each family with each type, layout, epilogue and tail; f32 as TF32 if so wanted."""
     halves = (torch.bfloat16, torch.float16)
     layouts = ((False, False), (False, True), (True, False))
     for dtype, (lhs, rhs) in itertools.product((*halves, torch.float32), layouts):
         for m, n, k in ((256, 384, 128), (200, 136, 72), (13, 24, 1000)):
-            yield Matmul(m, n, k, dtype, lhs, rhs)
+            loses = tf32 and dtype is torch.float32
+            yield Matmul(m, n, k, dtype, lhs, rhs, tf32=loses)
     for dtype, epilogue in itertools.product(halves, ("none", "bias_gelu", "residual")):
         yield Matmul(384, 256, 320, dtype, epilogue=epilogue)
         yield Matmul(129, 250, 98, dtype, epilogue=epilogue)
