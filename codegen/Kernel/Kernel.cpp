@@ -24,6 +24,18 @@ llvm::StringRef mp::stringifyAccess(Access access) {
   llvm_unreachable("unknown access");
 }
 
+int64_t mp::collapsedFactor(Value value) {
+  int64_t factor = 1;
+  while (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
+    ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
+    for (int64_t dim : collapse.getReassociationIndices().front())
+      if (!ShapedType::isDynamic(shape[dim]))
+        factor *= shape[dim];
+    value = collapse.getSrc();
+  }
+  return factor;
+}
+
 std::optional<unsigned> mp::argumentOf(Value value) {
   while (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>())
     value = collapse.getSrc();

@@ -72,7 +72,12 @@ struct SideSum {
 /// Extents are ShapedType::kDynamic where they are known only at run time.
 struct MatmulKernel {
   func::FuncOp func;
+  /// Its loops are (m, n, k) or (b, m, n, k).
+  linalg::GenericOp contraction;
   int64_t batch = 1, m, n, k;
+  /// What multiplies the size that a call gives for the dynamic extent: static
+  /// dimensions that are collapsed into it.
+  int64_t dynamicFactor = 1;
   MatmulOperand lhs, rhs;
   /// The arithmetic after the accumulator. Its arguments are the accumulator
   /// (f32), then one scalar for each of `operands`, in order (the arguments for
@@ -121,6 +126,9 @@ FailureOr<Kernel> parseKernel(func::FuncOp func);
 
 /// Finds `@kernel` in a module and takes it apart.
 FailureOr<Kernel> parseKernel(ModuleOp module);
+
+/// The static dimensions that are collapsed into the first one of `value`.
+int64_t collapsedFactor(Value value);
 
 /// The function argument behind a value, through collapse_shape.
 std::optional<unsigned> argumentOf(Value value);

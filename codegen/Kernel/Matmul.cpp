@@ -22,6 +22,7 @@ public:
   Parser(func::FuncOp func, linalg::GenericOp contraction)
       : contraction(contraction), loops{contraction.getNumLoops() - 3} {
     kernel.func = func;
+    kernel.contraction = contraction;
   }
 
   FailureOr<MatmulKernel> parse();
@@ -107,6 +108,9 @@ LogicalResult Parser::parseContraction() {
   kernel.m = extentOf(contraction, loops.m());
   kernel.n = extentOf(contraction, loops.n());
   kernel.k = extentOf(contraction, loops.k());
+  for (Value input : contraction.getDpsInputs())
+    if (cast<RankedTensorType>(input.getType()).isDynamicDim(0))
+      kernel.dynamicFactor = collapsedFactor(input);
   return success();
 }
 

@@ -38,8 +38,14 @@ class Module:
 
         `erased` and `retyped`: node numbers; `rewired`: (node, operand, value); `outputs`:
         value numbers; `added`: dictionaries with `before`, `like`, `op`, `dtype`, `origin`,
-        `args`, `operands`, `types`, `first_result` and `backward`.
+        `args`, `kernel`, `operands`, `types`, `first_result` and `backward`.
         """
+
+    def kernels(self) -> list[str]:
+        """The texts of the regions' kernels, each once."""
+
+    def drop_kernels(self, texts: list[str]) -> None:
+        """Take these kernels from their regions; `mp-inline-regions` then puts them back."""
 
     def rewrites(self) -> list[dict[str, Any]]:
         """The record of the passes: `rule`, `contract`, `status`, `node`, `op`, `why`, `module`."""

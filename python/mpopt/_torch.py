@@ -517,3 +517,26 @@ def reduces_in_buckets() -> bool:
     if not torch.distributed.is_available():
         return False
     return torch.nn.parallel.DistributedDataParallel._active_ddp_module is not None
+
+
+@contextlib.contextmanager
+def defining_operator(namespace: str, schema: str, fake: Callable[..., Any]) -> Iterator[Any]:
+    """Defines an operator that takes dense tensors, and gives its overload.
+
+    Inductor lays its inputs out densely. If the body raises, there is no such operator.
+    """
+    library: Any = torch.library.Library(namespace, "DEF")  # type: ignore[no-untyped-call]
+    tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_contiguous_strides)
+    library.define(schema, tags=tags)
+    name = schema.partition("(")[0]
+    torch.library.register_fake(f"{namespace}::{name}", fake, lib=library)
+    try:
+        yield getattr(getattr(torch.ops, namespace), name).default
+    except BaseException:
+        library._destroy()
+        raise
+    _LIBRARIES.append(library)
+
+
+_LIBRARIES: list[Any] = []
+"""Operators last as long as the objects that defined them."""

@@ -66,7 +66,7 @@ def _compile_graph(
     except Exception as error:
         _capture_failed(resolved, error)
         return _torch.compile_fx(gm, example_inputs, patches)
-    if not (capture.has_low_precision or resolved.precision):
+    if not (capture.has_low_precision or resolved.precision or resolved.regions != "off"):
         # Nothing to decide: the code must be what it would be without us.
         log.counters["stock_graphs"] += 1
         return _torch.compile_fx(gm, example_inputs, patches)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from . import _torch, fakes, origins
+from . import _torch, fakes, log, origins, region_op
 from .attributes import DTYPE_OF_TEXT, parse_dictionary, type_text
 from .errors import MpoptError
 from .importer import Imported, operands_of, replace_operands, target_text
@@ -141,6 +141,8 @@ class _Edit:
                 results = [self._convert(added, operands[0])]
             elif added["op"] == "mp.materialize":
                 results = [self._store(added, operands[0])]
+            elif added["op"] == "mp.region":
+                results = self._region(added, operands)
             else:
                 results = self._operator(added, operands)
         self._check_types(added, results)
@@ -181,6 +183,28 @@ class _Edit:
         if not isinstance(value, list | tuple):
             return [node]
         return [self._pick(node, index) for index in range(len(value))]
+
+    def _region(self, added: dict[str, Any], operands: list[fx.Node]) -> list[fx.Node]:
+        """A call of the region's kernel, and its results."""
+        kernel = added["kernel"]
+        if kernel is None:
+            raise MpoptError("a region has no kernel: run mp-inline-regions before")
+        sizes = self._sizes(region_op.signature(kernel), operands, added)
+        node = self._create(region_op.load(), (operands, kernel, sizes), {}, added)
+        log.counters["regions"] += 1
+        return [self._pick(node, index) for index in range(len(node.meta["val"]))]
+
+    def _sizes(
+        self, signature: region_op.Signature, operands: list[fx.Node], added: dict[str, Any]
+    ) -> list[fx.Node | int]:
+        """The extent that the kernel learns at run time, if there is one."""
+        if signature.sized_by is None:
+            return []
+        number, axis = signature.sized_by
+        size = operands[number].meta["val"].shape[axis]
+        if isinstance(size, int):
+            return [size]
+        return [self._create(torch.ops.aten.sym_size.int, (operands[number], axis), {}, added)]
 
     def _like(self, added: dict[str, Any]) -> fx.Node | None:
         return self.imported.fx_nodes[added["like"]] if added["like"] >= 0 else None

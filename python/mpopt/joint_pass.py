@@ -28,7 +28,9 @@ from . import (
     embedding_gradient,
     exporter,
     half_weights,
+    hot_regions,
     importer,
+    kernels,
     log,
     loss_scale,
     machine,
@@ -90,12 +92,17 @@ class JointPass(_torch.CustomGraphPass):
             sources_digest(),
             native.load().version(),
             native.library_digest(),
+            self._codegen_digest(),
             self.options.digest(),
             composites.recipe_digest(),
             self.capture.digest(),
             str(self.relax_barriers),
         )
         return "mpopt-" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def _codegen_digest(self) -> str:
+        """Of the code generator, where it decides which regions become kernels."""
+        return kernels.digest() if self.options.regions != "off" else ""
 
     def __call__(self, graph: fx.Graph) -> None:
         """Rewrite `graph` in place; it always ends as one that Inductor can compile."""
@@ -127,6 +134,10 @@ class Run:
         """The pass behind each rewrite, where passes run one by one."""
         self.changed = False
 
+    def pipeline(self) -> str:
+        """The passes to run, "" for none."""
+        return self.owner.pipeline()
+
     def attempt(self) -> None:
         """Rewrite the graph, or leave it as it was and say so."""
         try:
@@ -155,6 +166,8 @@ class Run:
         self._open_bundle()
         with stage("passes"):
             self._run_passes(self.module)
+        with stage("kernels"):
+            hot_regions.settle(self.module, self.graph, self.options.strict)
         with stage("export"):
             edits = self.module.edits()
             if not exporter.is_empty(edits, imported):
@@ -181,7 +194,7 @@ class Run:
         return "{" + text + "}"
 
     def _run_passes(self, module: Module) -> None:
-        text = self.owner.pipeline()
+        text = self.pipeline()
         if not self.bundle and not self.options.rewrite_log:
             if text:
                 module.run(text)
@@ -264,7 +277,7 @@ class Run:
             "autocast": self.owner.capture.autocast,
             "backward_pass_autocast": _torch.backward_pass_autocast(),
             "options": self.options.as_dict(),
-            "pipeline": self.owner.pipeline(),
+            "pipeline": self.pipeline(),
             "uuid": self.owner._identity(),
         }
 
@@ -295,7 +308,7 @@ class Run:
             path = self.bundle.path if self.bundle else self._failure_bundle()
         except OSError:
             return ""
-        passes = self.owner.pipeline()
+        passes = self.pipeline()
         return f"mpopt '--pass-pipeline=builtin.module({passes})' {path / '00_import.mlir'}"
 
     def _failure_bundle(self) -> Path:

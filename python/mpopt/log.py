@@ -20,12 +20,14 @@ counters: Counter[str] = Counter()
 "cost_model_guesses" and "policy_rules_unmatched".
 Of partitioned graphs: "partitions", and the bytes that forward keeps for backward as the
 partitioner wants it and as it came to be, "saved_bytes_before" and "saved_bytes".
+Of our own kernels: "regions", calls of them in graphs; "kernels" and "kernels_failed", what was
+compiled; "region_kernels", those of graphs that were not in a cache; "cubin_cache_hits".
 Of measured ranges and option heal: "calibrations", "nonfinite_calls", "heal_searches" and
 "healed_regions"."""
 
 seconds: defaultdict[str, float] = defaultdict(float)
 """Wall time spent in each stage since import or `reset()`: "import", "build", "passes",
-"export", "barriers", "expand", "stitch" and "split"."""
+"kernels", "export", "barriers", "expand", "stitch" and "split"."""
 
 _configured: str | None = None
 

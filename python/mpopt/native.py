@@ -9,6 +9,7 @@ crashes under a preloaded malloc such as jemalloc.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -25,17 +26,21 @@ if TYPE_CHECKING:
 @functools.cache
 def load() -> ModuleType:
     """The extension module. Raises MpoptError when it is missing or does not load."""
+    return load_extension("_mpopt")
+
+
+def load_extension(name: str) -> ModuleType:
+    """An extension module of this package. Raises MpoptError when it does not load."""
     flags = sys.getdlopenflags()
     sys.setdlopenflags(os.RTLD_NOW | os.RTLD_LOCAL)
     try:
-        from . import _mpopt
+        return importlib.import_module(f".{name}", __package__)
     except ImportError as error:
         raise MpoptError(
             f"cannot load the compiler: {error}; build it with tools/dev.sh setup"
         ) from error
     finally:
         sys.setdlopenflags(flags)
-    return _mpopt
 
 
 def module_type() -> type[Module]:

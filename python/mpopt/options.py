@@ -24,6 +24,8 @@ from .errors import OptionError, did_you_mean
 
 PLACE_STORES = "mp-place-stores"
 """The pass that runs after partitioning, apart from the pipeline of the joint graph."""
+OUTLINE = "mp-outline-hot-regions"
+"""The pass that chooses regions for our own kernels, where they are wanted."""
 PASSES = (
     "mp-normalize",
     "mp-raise",
@@ -36,16 +38,27 @@ PASSES = (
     "mp-lower",
     "mp-report-casts",
     PLACE_STORES,
+    OUTLINE,
 )
 """What `disable_passes` can name."""
 NUMERICS = ("strict", "precise", "relaxed")
 TARGETS = ("auto", "cpu", "cuda")
 PRECISIONS = {"": "none", "bf16": "bf16", "fp16": "f16"}
 """Values of `precision` and what the passes call them."""
+REGIONS = ("off", "cpu", "auto", "all")
+"""Values of `regions`."""
 FLAGS = ("strict", "disable", "half_weights", "heal")
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"", "0", "false", "off", "no"}
-_OTHER_VARIABLES = {"MPOPT_CONFIG", "MPOPT_LOGS", "MPOPT_TOOL"}
+_OTHER_VARIABLES = {
+    "MPOPT_CONFIG",
+    "MPOPT_CUDA_DRIVER",
+    "MPOPT_KERNEL_CACHE",
+    "MPOPT_KERNEL_DUMP",
+    "MPOPT_LOGS",
+    "MPOPT_PTXAS",
+    "MPOPT_TOOL",
+}
 _NOT_HASHED = {"dump", "rewrite_log"}
 _PATHS = {"dump", "rewrite_log"}
 
@@ -94,6 +107,9 @@ class Options:
     """How many calls may give inf or NaN before `heal` looks for the region."""
     heal_depth: int = 0
     """Depth of the modules that `heal` takes for regions; 0 for the innermost ones."""
+    regions: str = "off"
+    """Where hot regions of the graph become kernels of our own: "off", on the "cpu" alone,
+    "auto" wherever there is a backend, or "all": there too, whether or not it pays."""
     inductor: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options for Inductor, as in `torch.compile(backend="inductor", options=...)`."""
 
@@ -118,7 +134,7 @@ class Options:
         return ranges + self._disabled()
 
     def _disabled(self) -> str:
-        off = [name for name in self.disable_passes if name != PLACE_STORES]
+        off = [name for name in self.disable_passes if name not in (PLACE_STORES, OUTLINE)]
         return " disable=" + ",".join(off) if off else ""
 
     def digest(self) -> str:
@@ -240,8 +256,8 @@ def _checked(values: Mapping[str, Any], source: str) -> dict[str, Any]:
 
 def _convert(key: str, value: Any, source: str) -> Any:
     """`value` in the type of field `key`. Raises OptionError naming both."""
-    if key in ("numerics", "target"):
-        allowed = NUMERICS if key == "numerics" else TARGETS
+    if key in _CHOICES:
+        allowed = _CHOICES[key]
         if value not in allowed:
             raise OptionError(f"{source}: {key} must be one of {', '.join(allowed)}, not {value!r}")
         return value
@@ -293,6 +309,8 @@ def _policy(value: Any, source: str) -> policies.Policy | None:
     return policies.load(_require(good, value, "policy", "a path or a dictionary", source))
 
 
+_CHOICES = {"numerics": NUMERICS, "target": TARGETS, "regions": REGIONS}
+"""Values that a field may have."""
 _COUNTS = {
     "heal_after": (1, "a count of calls, 1 or more"),
     "heal_depth": (0, "a number of modules"),

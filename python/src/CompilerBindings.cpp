@@ -135,6 +135,28 @@ public:
     return mp::python::editsToPython(*result, graph);
   }
 
+  /// The texts of the regions' kernels, each once.
+  py::list kernels() {
+    llvm::SetVector<StringAttr> texts;
+    module->walk([&](mp::RegionOp region) {
+      if (StringAttr kernel = region.getKernelAttr())
+        texts.insert(kernel);
+    });
+    py::list list;
+    for (StringAttr text : texts)
+      list.append(py::str(text.data(), text.size()));
+    return list;
+  }
+
+  /// Takes these kernels from their regions.
+  void dropKernels(const std::vector<std::string> &texts) {
+    module->walk([&](mp::RegionOp region) {
+      StringAttr kernel = region.getKernelAttr();
+      if (kernel && llvm::is_contained(texts, kernel.getValue()))
+        region.removeKernelAttr();
+    });
+  }
+
   py::list rewrites() { return mp::python::rewritesToPython(*module); }
 
   bool withLocations = false;
@@ -204,6 +226,8 @@ void mlir::mp::python::bindCompiler(py::module_ &m) {
       .def("run", &PyModule::run, py::arg("pipeline"), py::arg("verify") = true)
       .def("edits", &PyModule::edits)
       .def("rewrites", &PyModule::rewrites)
+      .def("kernels", &PyModule::kernels)
+      .def("drop_kernels", &PyModule::dropKernels, py::arg("texts"))
       .def("bytecode", &PyModule::bytecode)
       .def_readwrite("with_locations", &PyModule::withLocations)
       .def("__str__", &PyModule::text);

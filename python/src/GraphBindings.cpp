@@ -124,6 +124,10 @@ static py::dict addedToPython(const Edits::Added &added, Printed &printed) {
     d["dtype"] = printed(round.getFormat());
     d["origin"] = stringifyCastOrigin(round.getOrigin()).str();
   }
+  d["kernel"] = py::none();
+  if (auto region = dyn_cast<RegionOp>(added.op))
+    if (std::optional<llvm::StringRef> kernel = region.getKernel())
+      d["kernel"] = py::str(kernel->data(), kernel->size());
   auto args = added.op->getAttrOfType<DictionaryAttr>("args");
   d["args"] = args ? printed(Attribute(args)) : py::str();
   d["operands"] = added.operands;

@@ -1,6 +1,7 @@
 //===- Apply.cpp - one sweep from gradients to new weights ----------------===//
 
 #include "runtime/Update/Blocks.h"
+#include "runtime/Update/Factors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +11,6 @@ using namespace mpopt;
 using namespace mpopt::update;
 
 namespace {
-struct Factors {
-  AdamFactors adam;
-  SgdFactors sgd;
-  LionFactors lion;
-};
-
 /// What one chunk has seen.
 struct Tally {
   uint64_t castOverflows = 0;
@@ -35,41 +30,6 @@ struct Application {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Factors
-//===----------------------------------------------------------------------===//
-
-// All in double, rounded once.
-
-static Factors factorsOf(const Tensor &tensor, const Hyperparameters &h,
-                         const Decision &decision) {
-  Factors f;
-  float gradient = h.isMaximized ? -decision.multiplier : decision.multiplier;
-  double lr = h.learningRate;
-  auto coupled = float(h.isDecayDecoupled ? 0.0 : h.weightDecay);
-  auto keep = float(h.isDecayDecoupled ? 1.0 - lr * h.weightDecay : 1.0);
-  auto beta1 = float(h.beta1), oneMinusBeta1 = float(1.0 - h.beta1);
-  auto beta2 = float(h.beta2), oneMinusBeta2 = float(1.0 - h.beta2);
-  double correction1 = 1.0 - std::pow(h.beta1, tensor.step);
-  double correction2 = 1.0 - std::pow(h.beta2, tensor.step);
-  f.adam = {gradient,
-            coupled,
-            keep,
-            beta1,
-            oneMinusBeta1,
-            beta2,
-            oneMinusBeta2,
-            float(lr / correction1),
-            float(std::sqrt(correction2)),
-            float(h.epsilon)};
-  f.sgd = {
-      gradient,  coupled,        float(h.momentum),  float(1.0 - h.dampening),
-      float(lr), tensor.isFirst, bool(tensor.first), h.isNesterov};
-  f.lion = {gradient, keep,          beta1,    oneMinusBeta1,
-            beta2,    oneMinusBeta2, float(lr)};
-  return f;
-}
-
-//===----------------------------------------------------------------------===//
 // Chunks
 //===----------------------------------------------------------------------===//
 
@@ -81,28 +41,11 @@ struct Blocks {
   uint16_t before[kBlock];
 };
 
-/// The arrays that are rounded, each with random bits of its own.
-enum class Lane : uint8_t { Weight, First, Second };
 } // namespace
 
 static float *loadIfAny(Block &block, const Kernels &kernels,
                         const Array &array, size_t begin, size_t n) {
   return array ? block.load(kernels, array, begin, n) : nullptr;
-}
-
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
-static uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-/// The key of the random bits of an array in this update.
-static uint64_t keyOf(const Hyperparameters &h, const Tensor &tensor,
-                      Lane lane) {
-  uint64_t array = uint64_t(tensor.number) << 8 | uint64_t(lane);
-  return mix(mix(mix(h.seed) ^ array) ^ uint64_t(tensor.step));
 }
 
 static void store(const Application &all, const Tensor &tensor, Lane lane,
@@ -255,7 +198,7 @@ Applied mpopt::update::applyUpdate(const std::vector<Tensor> &tensors,
   std::vector<Factors> factors;
   factors.reserve(tensors.size());
   for (const Tensor &tensor : tensors)
-    factors.push_back(factorsOf(tensor, groups[tensor.group], decision));
+    factors.push_back(factorsOf(tensor, groups[tensor.group], decision.multiplier));
   Application all = {tensors,
                      groups,
                      chunks,

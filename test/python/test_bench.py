@@ -144,7 +144,7 @@ def test_missing_package_is_named():
         (["step", "--family", "gpt2", "--rounds", "0"], "--rounds must be positive"),
         (
             ["casts", "--family", "gpt2", "--rounds", "0"],
-            "--rounds concerns step and update, not casts",
+            "--rounds concerns step and update and gemm, not casts",
         ),
         (["step", "--family", "gpt2", "--nodes", "9"], "--nodes concerns scale, not step"),
         (["scale", "--family", "gpt2", "--malloc", "stock"], "--malloc concerns step"),

@@ -10,7 +10,7 @@ import sys
 import pytest
 from mpopt import log, native
 from mpopt.errors import OptionError
-from mpopt.options import PASSES, PLACE_STORES, Options, resolve
+from mpopt.options import OUTLINE, PASSES, PLACE_STORES, Options, resolve
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def test_bad_options(given, message):
 def test_every_pass_can_be_named():
     steps = native.load().pipeline_passes("mp-default{precision=bf16}")
     names = [step.rpartition("(")[2].rstrip(")").partition("{")[0] for step in steps]
-    assert (*names, PLACE_STORES) == PASSES
+    assert (*names, PLACE_STORES, OUTLINE) == PASSES
 
 
 def test_variables_of_the_tool_are_no_options(monkeypatch):

@@ -18,6 +18,8 @@ from pathlib import Path
 WANTED = [
     r"mpopt/_mpopt\.[\w-]+\.so",
     r"mpopt/_mpopt\.pyi",
+    r"mpopt/_mpopt_torch\.so",
+    r"mpopt/_codegen\.[\w-]+\.so",
     r"mpopt/py\.typed",
     r"mpopt/backend\.py",
     r"mpopt-[\d.]+\.data/scripts/mpopt",
@@ -29,6 +31,7 @@ IMPORT_ORDERS = [
     "import torch, triton, mpopt._mpopt",
     "import triton, mpopt._mpopt, torch",
 ]
+OPERATOR = "from mpopt import kernels, region_op; region_op.load(); kernels.codegen()"
 BACKEND = """
 import importlib.metadata as m, torch, mpopt, sys
 assert {borrowed!r} not in mpopt.__file__ and "site-packages" in mpopt.__file__, mpopt.__file__
@@ -81,6 +84,7 @@ def check_use(wheel: Path, folder: Path) -> None:
     (site / "borrowed.pth").write_text(borrowed + "\n")
     for order in IMPORT_ORDERS:
         output_of(python, "-c", order)
+    output_of(python, "-c", OPERATOR)
     output_of(python, "-c", BACKEND.format(borrowed=borrowed))
     if "USAGE" not in (text := output_of(str(folder / "bin/mpopt"), "--help")).upper():
         raise WheelError(f"mpopt --help prints no usage:\n{text}")

@@ -1,4 +1,4 @@
-"""Command line: `python -m mpopt.bench casts|step|compile|scale|update|placement`.
+"""Command line: `python -m mpopt.bench casts|step|compile|scale|update|placement|gemm`.
 
 Exit codes: 0 done, 1 a measurement failed, 2 a bad argument.
 """
@@ -20,6 +20,15 @@ from ._table import Output, progress
 from .casts import measure_casts
 from .compile import measure_compile
 from .families import FAMILIES, SIZES, Size
+from .gemm import (
+    Measured,
+    gemm_rows,
+    measure_gemm,
+    parse_threads,
+    slow_shapes,
+    summary_rows,
+    wrong_shapes,
+)
 from .placement import measure_placement
 from .rows import Row, write_json
 from .scale import measure_scale
@@ -27,26 +36,28 @@ from .step import Say, measure_step, tune_malloc
 from .update import DTYPES, measure_update
 from .variants import BASELINE, VARIANTS, Variant, parse_variants
 
-_COMMANDS = ("casts", "step", "compile", "scale", "update", "placement")
+_COMMANDS = ("casts", "step", "compile", "scale", "update", "placement", "gemm")
 _EPILOG = f"""families: {" ".join(FAMILIES)}
 variants: {" ".join(VARIANTS)}"""
 
 
 # What concerns only some commands: given to another, it would silently mean nothing.
 _CONCERNS = {
-    "rounds": ("step", "update"),
+    "rounds": ("step", "update", "gemm"),
     "seconds": ("step",),
     "no_memory": ("step",),
     "malloc": ("step",),
     "repeats": ("compile", "scale"),
     "nodes": ("scale",),
-    "families": ("casts", "step", "compile", "scale", "placement"),
+    "families": ("casts", "step", "compile", "scale", "placement", "gemm"),
+    "threads": ("gemm",),
+    "most": ("gemm",),
     "variants": ("casts", "step", "compile", "scale"),
-    "size": ("casts", "step", "compile", "scale", "placement"),
+    "size": ("casts", "step", "compile", "scale", "placement", "gemm"),
     "graphs": ("placement",),
     "markdown": ("placement",),
     "numerics": ("casts", "step", "compile", "scale"),
-    "option": ("casts", "step", "compile", "scale"),
+    "option": ("casts", "step", "compile", "scale", "gemm"),
     "millions": ("update",),
     "dtype": ("update",),
     "no_compile": ("update",),
@@ -71,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     commands = "casts (kernels after Inductor, errors), step (times), compile (cold), scale"
     commands += " (mpopt alone on a large graph), update (optimizer step),"
-    commands += " placement (what a GPU would move and keep, by the model of kernels)"
+    commands += " placement (what a GPU would move and keep, by the model of kernels),"
+    commands += " gemm (matrix products with what follows them, ours against PyTorch's)"
     add("command", help=commands)
     add("--family", "--families", dest="families", metavar="F[,F…]|all")
     add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=None)
@@ -86,7 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--option", action="append", default=[], metavar="K=V", help="of the mpopt backend")
     add("--graphs", metavar="DIR", help="placement: joint graphs in files, not of families")
     add("--markdown", metavar="FILE", help="placement: put the table into this page")
-    add("--rounds", type=int, help="step, update: timed rounds (20; quick 7)")
+    add("--rounds", type=int, help="step, update, gemm: timed rounds (20; quick 7)")
+    add("--threads", metavar="N[,N…]", help="gemm: numbers of threads (1,2)")
+    add("--most", type=int, help="gemm: how many products of a family (all; quick 6)")
     add("--seconds", type=float, help="step: stop timing after this long (120; quick 15)")
     add("--no-memory", action="store_true", help="step: no peak memory (a process per variant)")
     add(
@@ -139,7 +153,7 @@ def _check_concerns(args: argparse.Namespace) -> None:
 
 
 def _default_variant(command: str) -> str:
-    return "mpopt-autocast-bf16" if command == "scale" else BASELINE
+    return "mpopt-autocast-bf16" if command in ("scale", "gemm") else BASELINE
 
 
 def _default_size(args: argparse.Namespace) -> Size:
@@ -176,6 +190,7 @@ class _Session:
         self.nodes = int(_positive(args.nodes, "--nodes", 10_000 if args.quick else 100_000))
         self.output = Output(sys.stderr if args.json == "-" else sys.stdout)
         self.rows: list[Row] = []
+        self.products: list[Measured] = []
 
     def _named_families(self) -> list[str]:
         if self.args.command == "update":
@@ -206,7 +221,22 @@ class _Session:
         (path,) = graph_files(self.args.graphs, [name])
         return measure_placement(name, lambda: load_graph(path), say)
 
+    def _gemm(self, family: str, say: Say) -> list[Row]:
+        measured = measure_gemm(
+            family,
+            self.size,
+            self.options,
+            threads=parse_threads(self.args.threads),
+            rounds=self.rounds,
+            most=int(_positive(self.args.most, "--most", 6 if self.args.quick else 10**6)),
+            say=say,
+        )
+        self.products += measured
+        return gemm_rows(family, measured)
+
     def _measure(self, family: str, say: Say) -> list[Row]:
+        if self.args.command == "gemm":
+            return self._gemm(family, say)
         if self.args.command == "placement":
             return self._placement(family, say)
         if self.args.command == "casts":
@@ -269,6 +299,12 @@ class _Session:
             self.output.rows(rows, verbose=self.args.verbose)
             self.rows += rows
             self._save(final=False)
+        if self.products:
+            self.rows += (summary := summary_rows(self.products))
+            self.output.rows(summary)
+            wrong = wrong_shapes(self.products)
+            self.output.lines([*slow_shapes(self.products), *wrong])
+            failed |= bool(wrong)
         self._save(final=True)
         if self.args.markdown is not None and self.rows:
             write_table(self.rows, self.args.markdown)

@@ -194,7 +194,7 @@ def trace(family: str, size: Size) -> Callable[[], JointGraph]:
 
     with cuda_policy():
         model, batch = build(family, size)
-        step = torch.compile(model, backend=_backend(catch), dynamic=False)
+        step = torch.compile(model, backend=joint_backend(catch), dynamic=False)
         with contextlib.suppress(Exception), torch.autocast("cpu", torch.bfloat16):
             step(*batch)
     if not caught:
@@ -206,7 +206,8 @@ class _StopError(Exception):
     """The graph is caught; nothing after it is of interest."""
 
 
-def _backend(partition: Callable[..., Any]) -> Any:
+def joint_backend(partition: Callable[..., Any]) -> Any:
+    """A backend of `torch.compile` that gives joint graphs to `partition`."""
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor.decomposition import select_decomp_table
 

@@ -38,6 +38,8 @@ def format_value(value: float, unit: str) -> str:
         return _bytes(value)
     if unit == "bytes/s":
         return f"{value / 1e9:.1f} GB/s"
+    if unit == "gflops":
+        return f"{value:.1f} GFLOP/s"
     if unit in ("ms", "s"):
         return f"{value:.2f} {unit}"
     if unit == "ratio":
@@ -81,6 +83,11 @@ class Output:
                 cells = [_cell(rows, variant, phase, metric) for variant in variants]
                 table.add_row(phase, metric, *cells)
         self._console.print(table)
+
+    def lines(self, texts: Sequence[str]) -> None:
+        """Print texts, one a line."""
+        for text in texts:
+            self._console.print(text)
 
     def kernels(self, title: str, kernels: Sequence[Kernel], *, verbose: bool = False) -> None:
         """Print the kernels that only convert activations; with `verbose` all that only convert."""

@@ -15,14 +15,16 @@ class Row:
     """One measured value.
 
     Attributes:
-        command: casts, step, compile, scale, update or placement.
+        command: casts, step, compile, scale, update, placement or gemm.
         family: model family.
         variant: precision and backend.
-        phase: forward, backward, update, step or compile.
+        phase: forward, backward, update, step or compile; of `gemm` the phase
+            and the product, "wgrad mm 1024x256x256 bf16 TN +1.caf3": m x n x k, types, which
+            operands are transposed, and how many operators follow.
         metric: a dotted suffix splits a metric (`cast_only_bytes.weight`) or
             describes its spread (`step_ms.q1`).
         value: may be non-finite; JSON then holds null.
-        unit: kernels, bytes, bytes/s, ms, s, ratio, graphs, nodes.
+        unit: kernels, bytes, bytes/s, gflops, ms, s, ratio, graphs, nodes.
         n: how many samples the value summarises.
     """
 

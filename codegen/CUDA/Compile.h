@@ -1,0 +1,35 @@
+//===- Compile.h - from a kernel of the contract to PTX ---------*- C++ -*-===//
+//
+// The one entry of the CUDA backend: it picks the emitter and its schedule.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MP_CODEGEN_CUDA_COMPILE_H
+#define MP_CODEGEN_CUDA_COMPILE_H
+
+#include "codegen/CUDA/Lowering.h"
+#include "runtime/Kernel.h"
+#include <vector>
+
+namespace mlir::mp::cuda {
+
+/// PTX with one kernel, and how it is launched: `name` and `maps` stand in for
+/// the pointers in `launch`.
+struct CompiledKernel {
+  std::string ptx, name;
+  ::mp::runtime::CudaKernel launch;
+  std::vector<::mp::runtime::TensorMap> maps;
+  /// Why it is not the kernel that the chip runs fastest; "" if it is.
+  std::string note;
+};
+
+/// Compiles `@kernel` of `module`, in the form of the backend contract, for a
+/// chip: kernels that are launched one after the other. Fails with a diagnostic
+/// where no emitter takes it.
+FailureOr<std::vector<CompiledKernel>>
+compileKernel(ModuleOp module, const Chip &chip,
+              const LoweringOptions &options = {});
+
+} // namespace mlir::mp::cuda
+
+#endif // MP_CODEGEN_CUDA_COMPILE_H

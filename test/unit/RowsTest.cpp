@@ -1,0 +1,101 @@
+//===- RowsTest.cpp - row kernels run by the emulator ---------------------===//
+//
+// Families, types, widths and schedules against double precision; no access may
+// be a fault and none to shared memory a conflict.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowsFixture.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <random>
+
+using namespace mlir::mp;
+using namespace mlir::mp::test;
+using llvm::StringRef;
+
+static constexpr StringRef kFamilies[] = {"column-sum",
+                                          "cross-entropy",
+                                          "cross-entropy-backward",
+                                          "layer-norm",
+                                          "layer-norm-backward",
+                                          "log-softmax",
+                                          "log-softmax-backward",
+                                          "pointwise",
+                                          "rms-norm",
+                                          "softmax",
+                                          "softmax-backward"};
+
+static std::string traceOf(StringRef family, StringRef element, int64_t columns,
+                           int64_t rows) {
+  return llvm::formatv("{0} {1} {2}x{3}", family, element, rows, columns);
+}
+
+TEST_F(RowsTest, FamiliesAndTypes) {
+  for (StringRef family : kFamilies)
+    for (StringRef element : {"bf16", "f16", "f32"}) {
+      SCOPED_TRACE(traceOf(family, element, 72, 5));
+      parse(family, element, 72);
+      check(5);
+    }
+}
+
+// Rows shorter than a vector, odd ones, those of one warp, of several, and
+// those that stay in no register.
+TEST_F(RowsTest, Widths) {
+  for (int64_t columns : {1, 7, 33, 768, 1000, 4096, 8192})
+    for (StringRef family :
+         {"layer-norm", "layer-norm-backward", "cross-entropy"}) {
+      SCOPED_TRACE(traceOf(family, "bf16", columns, 3));
+      parse(family, "bf16", columns);
+      check(3);
+    }
+}
+
+TEST_F(RowsTest, LoopedRows) {
+  for (StringRef family : {"softmax", "layer-norm-backward", "cross-entropy"})
+    for (int64_t columns : {8, 1000, 2056}) {
+      SCOPED_TRACE(traceOf(family, "f16", columns, 3));
+      parse(family, "f16", columns);
+      cuda::RowSchedule schedule = defaultSchedule();
+      schedule.isLooped = true;
+      schedule.threads = 64;
+      schedule.groups = 1;
+      schedule.unroll = 2;
+      check(3, schedule);
+    }
+}
+
+// More blocks than one step of the final sum joins.
+TEST_F(RowsTest, ManyBlocks) {
+  parse("column-sum", "bf16", 264);
+  cuda::RowSchedule schedule = defaultSchedule();
+  schedule.steps = 4;
+  for (int64_t rows : {1, 31, 32, 33, 600, 1100})
+    check(rows, schedule, Data::Integer);
+  parse("layer-norm-backward", "f16", 40);
+  check(650);
+}
+
+TEST_F(RowsTest, IntegersAreExact) {
+  for (StringRef element : {"bf16", "f16", "f32"})
+    for (int64_t columns : {9, 96, 500}) {
+      SCOPED_TRACE(traceOf("", element, columns, 40));
+      parse("column-sum", element, columns);
+      check(40, defaultSchedule(), Data::Integer);
+      parse("softmax-backward", element, columns);
+      check(40, defaultSchedule(), Data::Integer);
+    }
+}
+
+TEST_F(RowsTest, RandomShapes) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 20; ++i) {
+    StringRef family = kFamilies[random() % std::size(kFamilies)];
+    StringRef element = random() % 2 ? "bf16" : "f16";
+    int64_t columns = 1 + random() % (random() % 2 ? 600 : 64);
+    int64_t rows = 1 + random() % 40;
+    SCOPED_TRACE(traceOf(family, element, columns, rows));
+    parse(family, element, columns);
+    check(rows);
+  }
+}
