@@ -70,7 +70,7 @@ static void finish(Candidate &candidate) {
     candidate.whyNot = "an extent behind the first is dynamic";
 }
 
-std::optional<Candidate> mlir::mp::growMatmul(MatmulOp root) {
+std::optional<Candidate> mlir::mp::growMatmul(MatmulOp root, bool isAlone) {
   std::optional<Space> space = spaceOf(root);
   if (!space || regionRoleOf(root) != RegionRole::Matmul)
     return std::nullopt;
@@ -80,7 +80,8 @@ std::optional<Candidate> mlir::mp::growMatmul(MatmulOp root) {
   candidate.ops.insert(root);
   Grower grower(candidate);
   grower.addFactors(root);
-  grower.grow();
+  if (!isAlone)
+    grower.grow();
   grower.trim();
   finish(candidate);
   return candidate;

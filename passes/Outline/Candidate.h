@@ -45,8 +45,9 @@ struct Candidate {
   SmallVector<Value> results() const;
 };
 
-/// Grows a candidate from a root; none if `root` can be none.
-std::optional<Candidate> growMatmul(MatmulOp root);
+/// Grows a candidate from a root; none if `root` can be none. `isAlone` keeps a
+/// product by itself, with the sums of its factors.
+std::optional<Candidate> growMatmul(MatmulOp root, bool isAlone = false);
 std::optional<Candidate> growRows(Operation *root);
 
 /// Whether all of the candidate can run at once: no operation outside reads a

@@ -148,10 +148,11 @@ bool Grower::growAround(Operation *op) {
 void Grower::grow() {
   for (int round = 0; round != kMaxRounds; ++round) {
     bool changed = false;
-    for (size_t i = 0; i != candidate.ops.size(); ++i)
-      changed |= growAround(candidate.ops[i]);
-    for (size_t i = 0; i != candidate.copied.size(); ++i)
-      for (Value operand : candidate.copied[i]->getOperands())
+    // Both grow while they are gone through.
+    for (size_t i = 0; i != candidate.ops.size();)
+      changed |= growAround(candidate.ops[i++]);
+    for (size_t i = 0; i != candidate.copied.size();)
+      for (Value operand : candidate.copied[i++]->getOperands())
         if (candidate.places.lookup(operand))
           changed |= addProducer(operand.getDefiningOp());
     if (!changed)

@@ -117,13 +117,15 @@ struct OutlineHotRegions : mp::impl::OutlineHotRegionsBase<OutlineHotRegions> {
     RewriteLog log(func, getArgument());
     SmallVector<MatmulOp> products(func.getOps<MatmulOp>());
     for (MatmulOp product : products)
-      consider(growMatmul(product), product, *model, log);
+      outlineProduct(product, *model, log);
     outlineRows(*model, log);
     log.commit();
   }
 
 private:
   std::optional<CostModel> loadModel(func::FuncOp func);
+  void outlineProduct(MatmulOp product, const CostModel &model,
+                      RewriteLog &log);
   void outlineRows(const CostModel &model, RewriteLog &log);
   bool consider(std::optional<Candidate> candidate, Operation *root,
                 const CostModel &model, RewriteLog &log);
@@ -169,6 +171,23 @@ bool OutlineHotRegions::consider(std::optional<Candidate> candidate,
     return false;
   outline(*candidate);
   return true;
+}
+
+/// What comes after a product may cost more than it saves: results for others
+/// that a fuser would have computed again. Then the product by itself.
+void OutlineHotRegions::outlineProduct(MatmulOp product, const CostModel &model,
+                                       RewriteLog &log) {
+  std::optional<Candidate> alone = growMatmul(product, /*isAlone=*/true);
+  std::optional<Candidate> grown = growMatmul(product);
+  if (alone && grown && alone->whyNot.empty() && !all) {
+    RegionCost ofAlone = costOf(*alone, model), ofGrown = costOf(*grown, model);
+    // Beyond what sums of seconds are off.
+    bool isBetter =
+        !grown->whyNot.empty() || ofAlone.saved() > ofGrown.saved() + 1e-9;
+    if (ofAlone.pays() && isBetter)
+      grown = std::move(alone);
+  }
+  consider(std::move(grown), product, model, log);
 }
 
 void OutlineHotRegions::outlineRows(const CostModel &model, RewriteLog &log) {

@@ -25,7 +25,9 @@ struct RegionCost {
   /// table has no row for it.
   std::optional<double> share;
 
-  bool pays() const { return share && with.seconds <= without.seconds; }
+  /// Seconds that the region saves; below zero if it costs more.
+  double saved() const { return without.seconds - with.seconds; }
+  bool pays() const { return share && saved() >= 0; }
   /// One line with the numbers, for remarks.
   std::string text() const;
 };

@@ -188,7 +188,7 @@ TEST(LowerTables, HaveTheSameElementwiseOperators) {
     Matmul
   };
 #define MP_REGION_OP(NAME, ROLE)                                               \
-  if (ROLE == Pointwise)                                                       \
+  if ((ROLE) == Pointwise)                                                     \
     promised.insert(NAME);
 #include "passes/Outline/RegionOps.def"
 #define MP_POINTWISE(NAME, EMIT) expanded.insert(NAME);

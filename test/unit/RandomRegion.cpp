@@ -47,18 +47,20 @@ private:
                        : std::to_string(batch) + "x" + std::to_string(length);
     return all + "x1";
   }
-  std::string float_() { return below(3) == 0 ? "f32" : half; }
-  Named argument(std::string shape, std::string element);
-  Named op(std::string text, std::string shape, std::string element);
-  Named aten(std::string callee, std::vector<Named> operands, std::string shape,
-             std::string element, std::string args = "");
+  std::string floatType() { return below(3) == 0 ? "f32" : half; }
+  Named argument(const std::string &shape, const std::string &element);
+  Named op(const std::string &text, const std::string &shape,
+           const std::string &element);
+  Named aten(const std::string &callee, const std::vector<Named> &operands,
+             const std::string &shape, const std::string &element,
+             const std::string &args = "");
   Named any();
-  Named inShape(Named value, std::string shape);
-  Named cast(Named value, std::string element);
+  Named inShape(const Named &value, const std::string &shape);
+  Named cast(const Named &value, const std::string &element);
   std::string wider(const Named &a, const Named &b) const;
   void addStep();
   void addRowStep();
-  void addChoice(Named value);
+  void addChoice(const Named &value);
   std::string finish();
 
   std::mt19937_64 random;
@@ -69,22 +71,25 @@ private:
 };
 } // namespace
 
-Named Generator::argument(std::string shape, std::string element) {
+Named Generator::argument(const std::string &shape,
+                          const std::string &element) {
   Named value{"%a" + std::to_string(numArguments++), shape, element};
   arguments +=
       (arguments.empty() ? "" : ", ") + value.name + ": " + value.type();
   return value;
 }
 
-Named Generator::op(std::string text, std::string shape, std::string element) {
+Named Generator::op(const std::string &text, const std::string &shape,
+                    const std::string &element) {
   Named value{"%" + std::to_string(numOps++), shape, element};
   body += "  " + value.name + " = " + text + "\n";
   return value;
 }
 
-Named Generator::aten(std::string callee, std::vector<Named> operands,
-                      std::string shape, std::string element,
-                      std::string args) {
+Named Generator::aten(const std::string &callee,
+                      const std::vector<Named> &operands,
+                      const std::string &shape, const std::string &element,
+                      const std::string &args) {
   std::vector<std::string> names, types;
   for (const Named &operand : operands) {
     names.push_back(operand.name);
@@ -103,7 +108,7 @@ Named Generator::any() {
   return value;
 }
 
-Named Generator::inShape(Named value, std::string shape) {
+Named Generator::inShape(const Named &value, const std::string &shape) {
   if (value.shape == shape)
     return value;
   std::string sizes = shape;
@@ -113,7 +118,7 @@ Named Generator::inShape(Named value, std::string shape) {
               "size = [" + sizes + "]");
 }
 
-Named Generator::cast(Named value, std::string element) {
+Named Generator::cast(const Named &value, const std::string &element) {
   if (value.element == element)
     return value;
   return op("mp.cast " + value.name + " origin(user) : " + value.type() +
@@ -126,7 +131,7 @@ std::string Generator::wider(const Named &a, const Named &b) const {
 }
 
 /// A value where a mask, or a comparison, says so.
-void Generator::addChoice(Named value) {
+void Generator::addChoice(const Named &value) {
   Named mask =
       below(2) ? argument(value.shape, "i1")
                : aten("gt.Scalar", {value}, value.shape, "i1", "other = 0.5");
@@ -139,25 +144,25 @@ void Generator::addStep() {
   Named value = any();
   switch (below(isExact ? 9 : 12)) {
   case 0:
-    pool.push_back(cast(value, float_()));
+    pool.push_back(cast(value, floatType()));
     return;
   case 1:
     pool.push_back(inShape(value, below(2) ? matrix() : cube()));
     return;
   case 2: { // residual
-    Named other = argument(value.shape, float_());
+    Named other = argument(value.shape, floatType());
     pool.push_back(
         aten("add.Tensor", {value, other}, value.shape, wider(value, other)));
     return;
   }
   case 3: { // bias
-    Named other = argument(std::to_string(columns), float_());
+    Named other = argument(std::to_string(columns), floatType());
     pool.push_back(
         aten("sub.Tensor", {value, other}, value.shape, wider(value, other)));
     return;
   }
   case 4: { // scale of rows
-    Named other = argument(rowShape(value.shape), float_());
+    Named other = argument(rowShape(value.shape), floatType());
     pool.push_back(
         aten("mul.Tensor", {value, other}, value.shape, wider(value, other)));
     return;
@@ -216,10 +221,11 @@ std::string Generator::finish() {
 
 std::string Generator::product() {
   std::string depth = std::to_string(3 + below(4));
-  std::string element = float_();
+  std::string element = floatType();
   std::string rows = std::to_string(batch * length);
   bool isLhsTurned = below(3) == 0, isRhsTurned = below(2);
-  auto factor = [&](std::string outer, std::string inner, bool isTurned) {
+  auto factor = [&](const std::string &outer, const std::string &inner,
+                    bool isTurned) {
     Named value =
         argument(isTurned ? inner + "x" + outer : outer + "x" + inner, element);
     return isTurned ? aten("permute.default", {value}, outer + "x" + inner,
@@ -271,7 +277,7 @@ void Generator::addRowStep() {
 }
 
 std::string Generator::rows() {
-  pool.push_back(argument(below(2) ? matrix() : cube(), float_()));
+  pool.push_back(argument(below(2) ? matrix() : cube(), floatType()));
   for (unsigned i = 0, end = below(3); i != end; ++i)
     addStep();
   addRowStep();
