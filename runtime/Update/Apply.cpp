@@ -198,7 +198,8 @@ Applied mpopt::update::applyUpdate(const std::vector<Tensor> &tensors,
   std::vector<Factors> factors;
   factors.reserve(tensors.size());
   for (const Tensor &tensor : tensors)
-    factors.push_back(factorsOf(tensor, groups[tensor.group], decision.multiplier));
+    factors.push_back(
+        factorsOf(tensor, groups[tensor.group], decision.multiplier));
   Application all = {tensors,
                      groups,
                      chunks,

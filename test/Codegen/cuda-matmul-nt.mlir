@@ -22,7 +22,7 @@
 // LDMATRIX-NOT: ldmatrix
 
 // Three stages before the loop, one in it.
-// COPY-COUNT-32: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16, 
+// COPY-COUNT-32: cp.async.cg.shared.global [{{.*}}], [{{.*}}], 16,
 // COPY-NOT: cp.async.c{{[ag]}}
 
 // 16 bytes at a time: two runs in each of two slabs.

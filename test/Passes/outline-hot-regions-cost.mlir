@@ -28,7 +28,7 @@ func.func @nothing_saved(%x: tensor<8192x1024xbf16>, %w: tensor<1024x4096xbf16>)
 }
 
 // CHECK-LABEL: func.func @too_small
-// CHECK-SAME: status = "missed", why = "matmul_gelu is left to the library, for it is too small: 
+// CHECK-SAME: status = "missed", why = "matmul_gelu is left to the library, for it is too small:
 // CHECK-NOT: mp.region
 func.func @too_small(%x: tensor<8x32xbf16>, %w: tensor<32x16xbf16>) -> tensor<8x16xbf16> {
   %0 = mp.matmul %x, %w : (tensor<8x32xbf16>, tensor<32x16xbf16>) -> tensor<8x16xbf16>

@@ -23,7 +23,7 @@ protected:
 
   /// The kernel for this shape; none if it is refused, for `whyNot`.
   std::optional<cuda::EmittedKernel> emit(const MatmulShape &shape,
-                                            StringRef schedule) {
+                                          StringRef schedule) {
     source = parseSourceString<ModuleOp>(matmulText(shape), &context);
     if (!source)
       return std::nullopt;

@@ -160,8 +160,7 @@ static FailureOr<cuda::EmittedKernel> emitMatmul(const MatmulKernel &kernel,
 
 /// Prints how an emitted kernel is launched, or compiles it.
 static LogicalResult finish(FailureOr<cuda::EmittedKernel> emitted,
-                            const std::string &chosen,
-                            const cuda::Chip &chip) {
+                            const std::string &chosen, const cuda::Chip &chip) {
   if (failed(emitted))
     return failure();
   if (stage != Stage::Launch)

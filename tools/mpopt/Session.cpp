@@ -24,8 +24,8 @@ using llvm::Expected;
 void mlir::mp::registerEverything(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, MPDialect>();
   // Kernels.
-  registry.insert<arith::ArithDialect, linalg::LinalgDialect,
-                  math::MathDialect, tensor::TensorDialect>();
+  registry.insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
+                  tensor::TensorDialect>();
   func::registerAllExtensions(registry);
   registerTransformsPasses();
   registerMPPasses();
