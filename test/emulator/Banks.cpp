@@ -42,24 +42,22 @@ void mlir::mp::emulator::addCost(llvm::ArrayRef<LaneAccess> lanes,
 
 void BankCounter::access(unsigned lane, uint32_t site, LaneAccess access,
                          AccessCost &cost) {
-  std::unique_ptr<Site> &slot = sites[site];
-  if (!slot)
-    slot = std::make_unique<Site>();
-  uint64_t index = slot->seen[lane]++ - slot->closed;
-  if (index >= slot->open.size())
-    slot->open.resize(index + 1);
-  slot->open[index].push_back(access);
-  while (!slot->open.empty() && slot->open.front().size() == lanes) {
-    addCost(slot->open.front(), cost);
-    slot->open.pop_front();
-    ++slot->closed;
+  Site &slot = sites[site];
+  uint64_t index = slot.seen[lane]++ - slot.closed;
+  if (index >= slot.open.size())
+    slot.open.resize(index + 1);
+  slot.open[index].push_back(access);
+  while (!slot.open.empty() && slot.open.front().size() == lanes) {
+    addCost(slot.open.front(), cost);
+    slot.open.pop_front();
+    ++slot.closed;
   }
 }
 
 void BankCounter::flush(
     llvm::function_ref<AccessCost &(uint32_t site)> costOf) {
   for (auto &[site, slot] : sites)
-    for (const auto &lanes : slot->open)
+    for (const auto &lanes : slot.open)
       addCost(lanes, costOf(site));
   sites.clear();
 }

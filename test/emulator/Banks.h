@@ -5,9 +5,11 @@
 
 #include "test/emulator/Report.h"
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <deque>
+#include <map>
 
 namespace mlir::mp::emulator {
 
@@ -40,7 +42,7 @@ private:
   };
 
   unsigned lanes;
-  llvm::DenseMap<uint32_t, std::unique_ptr<Site>> sites;
+  std::map<uint32_t, Site> sites; ///< by instruction
 };
 
 } // namespace mlir::mp::emulator

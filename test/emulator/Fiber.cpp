@@ -44,6 +44,7 @@ mpEmulatorSwitch:
 .hidden mpEmulatorEnter
 .globl mpEmulatorEnter
 mpEmulatorEnter:
+  andq $-16, %rsp
   movq %r12, %rdi
   callq *%rbx
   ud2

@@ -8,6 +8,7 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -23,8 +24,10 @@ using namespace mlir::mp::emulator;
 // Arguments
 //===----------------------------------------------------------------------===//
 
-Argument Argument::input(const void *data, size_t bytes, StringRef name) {
-  Argument argument;
+mlir::mp::emulator::Argument
+mlir::mp::emulator::Argument::input(const void *data, size_t bytes,
+                                    StringRef name) {
+  mlir::mp::emulator::Argument argument;
   argument.kind = Kind::Buffer;
   argument.data = const_cast<void *>(data);
   argument.size = bytes;
@@ -32,16 +35,21 @@ Argument Argument::input(const void *data, size_t bytes, StringRef name) {
   return argument;
 }
 
-Argument Argument::output(void *data, size_t bytes, StringRef name) {
-  Argument argument = input(data, bytes, name);
+mlir::mp::emulator::Argument
+mlir::mp::emulator::Argument::output(void *data, size_t bytes, StringRef name) {
+  mlir::mp::emulator::Argument argument = input(data, bytes, name);
   argument.isWritable = true;
   return argument;
 }
 
-Argument Argument::address(const void *data) { return input(data, 0, ""); }
+mlir::mp::emulator::Argument
+mlir::mp::emulator::Argument::address(const void *data) {
+  return input(data, 0, "");
+}
 
-Argument Argument::tensorMap(const TensorMap &map) {
-  Argument argument;
+mlir::mp::emulator::Argument
+mlir::mp::emulator::Argument::tensorMap(const TensorMap &map) {
+  mlir::mp::emulator::Argument argument;
   argument.kind = Kind::TensorMap;
   argument.bytes.resize(sizeof map);
   std::memcpy(argument.bytes.data(), &map, sizeof map);
@@ -150,7 +158,14 @@ static void optimise(Module &module) {
 static Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
-  auto jit = orc::LLJITBuilder().create();
+  auto target = orc::JITTargetMachineBuilder::detectHost();
+  if (!target)
+    return target.takeError();
+  // One baseline for all machines: the newer narrowing to bf16 flushes
+  // denormals, so that results would depend on where a test runs.
+  if (target->getTargetTriple().isX86())
+    target->addFeatures({"-avx512bf16"});
+  auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(*target).create();
   if (!jit)
     return jit.takeError();
   orc::SymbolMap symbols;

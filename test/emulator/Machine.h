@@ -153,6 +153,7 @@ private:
   };
   struct Barrier {
     uint32_t arrived = 0;
+    uint32_t expected = 0; ///< 0: all threads that have not ended
     uint64_t generation = 0;
     llvm::SmallVector<Thread *> waiting;
   };
@@ -180,6 +181,7 @@ private:
     return Agent(threads.size()) + thread.id;
   }
   Dim3 threadOf(const Stamp &stamp) const;
+  bool isOpenCopy(const Stamp &stamp) const;
   static void move(const AsyncCopy &copy);
   void releaseBarrier(Barrier &barrier);
 
@@ -208,7 +210,10 @@ private:
   size_t live = 0;
   std::map<uint32_t, AccessCost> costs;
   std::map<std::tuple<int, uint32_t, uint32_t>, size_t> seenFaults;
-  alignas(64) char scrap[4096]; ///< where forbidden accesses go
+  struct alignas(64) Line {
+    char bytes[64] = {};
+  };
+  std::vector<Line> scrap; ///< where forbidden accesses go
 };
 
 } // namespace mlir::mp::emulator

@@ -24,22 +24,29 @@ void Machine::addBankCost(uint32_t site, llvm::ArrayRef<LaneAccess> lanes,
   addCost(lanes, costOf(site, isWrite));
 }
 
+/// A copy that its thread has not waited for.
+bool Machine::isOpenCopy(const Stamp &stamp) const {
+  size_t count = threads.size();
+  return stamp.agent >= count && stamp.agent < 2 * count &&
+         stamp.time > threads[stamp.agent - count].groupsDone;
+}
+
 void Machine::accessShared(Thread &thread, char *address, size_t bytes,
                            uint32_t flags, uint32_t site, bool countsBanks) {
   size_t offset = sharedOffset(address);
   bool isWrite = flags & Write, isAtomic = flags & Atomic;
   if (auto other =
           shadow.conflict(thread.clock, offset, bytes, isWrite, isAtomic)) {
-    bool isCopy = other->agent >= threads.size();
-    fault(isCopy ? FaultKind::EarlyRead : FaultKind::Race, thread, site,
+    fault(isOpenCopy(*other) ? FaultKind::EarlyRead : FaultKind::Race, thread,
+          site,
           Twine(bytes) + " bytes at " + Twine(offset) + " of shared memory",
           other);
   }
   if (!isWrite && shadow.isUninitialized(offset, bytes))
     fault(FaultKind::Uninitialized, thread, site,
           Twine(bytes) + " bytes at " + Twine(offset) + " of shared memory");
-  shadow.record({thread.id, thread.clock.now(), site}, offset, bytes, isWrite,
-                isAtomic);
+  shadow.record(thread.clock, {thread.id, thread.clock.now(), site}, offset,
+                bytes, isWrite, isAtomic);
   if (countsBanks)
     warps[thread.id / warpLanes].banks.access(thread.id % warpLanes, site,
                                               {offset, unsigned(bytes)},
@@ -75,11 +82,11 @@ char *Machine::access(Thread &thread, char *address, size_t bytes, size_t align,
                       uint32_t flags, uint32_t site, bool countsBanks) {
   if (thread.fiber.owns(address) || bytes == 0)
     return address;
-  if (uintptr_t(address) % align)
+  bool isScrap = uintptr_t(address) % align != 0;
+  if (isScrap)
     fault(FaultKind::Misaligned, thread, site,
           Twine(bytes) + " bytes at an address that is no multiple of " +
               Twine(align));
-  bool isScrap = false;
   if (isShared(address)) {
     if (sharedOffset(address) + bytes <= sharedBytes) {
       accessShared(thread, address, bytes, flags, site, countsBanks);
@@ -90,12 +97,12 @@ char *Machine::access(Thread &thread, char *address, size_t bytes, size_t align,
       isScrap = true;
     }
   } else {
-    isScrap = !accessGlobal(thread, address, bytes, flags, site);
+    isScrap |= !accessGlobal(thread, address, bytes, flags, site);
   }
   if (!isScrap)
     return address;
-  std::memset(scrap, 0, sizeof scrap);
-  return scrap;
+  scrap.assign(bytes / 64 + 2, {});
+  return reinterpret_cast<char *>(scrap.data());
 }
 
 char *Machine::runAccess(char *address, uint32_t bytes, uint32_t align,
@@ -137,7 +144,7 @@ void Machine::copyAsync(const Call &call, const AsyncCopy &copy) {
     fault(FaultKind::Race, thread, call.site,
           "copies to " + Twine(offset) + " of shared memory", other);
   Stamp stamp{copyAgent(thread), thread.groupsCommitted + 1, call.site};
-  shadow.record(stamp, offset, copy.bytes, /*isWrite=*/true,
+  shadow.record(thread.clock, stamp, offset, copy.bytes, /*isWrite=*/true,
                 /*isAtomic=*/false);
   warps[thread.id / warpLanes].banks.access(
       thread.id % warpLanes, call.site, {offset, copy.bytes},

@@ -23,7 +23,7 @@ StringRef mlir::mp::emulator::nameOf(FaultKind kind) {
 }
 
 const Fault *Report::find(FaultKind kind) const {
-  const auto *found =
+  auto found =
       llvm::find_if(faults, [&](const Fault &f) { return f.kind == kind; });
   return found == faults.end() ? nullptr : &*found;
 }

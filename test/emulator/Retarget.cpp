@@ -2,9 +2,12 @@
 
 #include "test/emulator/Retarget.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/AttributeMask.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/ModuleSlotTracker.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -14,6 +17,8 @@ using namespace mlir::mp::emulator;
 
 static constexpr StringLiteral intrinsicPrefix = "llvm.nvvm.";
 static constexpr unsigned sharedSpace = 3;
+/// More than any intrinsic has operands or results.
+static constexpr unsigned areaSlots = 160;
 /// Dynamic shared memory starts at a multiple of this.
 static constexpr uint64_t dynamicAlignment = 1024;
 
@@ -32,6 +37,7 @@ public:
 private:
   Error findKernel(StringRef name);
   Error checkAssembly();
+  void rememberTexts();
   void placeSharedVariables();
   void replaceIntrinsic(CallInst *call);
   void instrument(Instruction *access);
@@ -41,6 +47,7 @@ private:
   void dropTarget();
   void addEntry();
 
+  std::pair<Value *, Value *> areasOf(Function &function);
   uint32_t siteOf(const Instruction *instruction);
   uint32_t operationOf(StringRef name);
   Constant *number(uint64_t value) { return ConstantInt::get(i32, value); }
@@ -53,6 +60,9 @@ private:
   Function *kernel = nullptr;
   Retargeted result;
   StringMap<uint32_t> operationNumbers;
+  DenseMap<Function *, std::pair<Value *, Value *>> areas;
+  /// Instructions as they were before any was rewritten.
+  DenseMap<const Instruction *, std::string> texts;
 };
 } // namespace
 
@@ -64,11 +74,26 @@ uint32_t Rewriter::siteOf(const Instruction *instruction) {
     loc.print(os);
     os << ": ";
   }
-  std::string printed;
-  raw_string_ostream(printed) << *instruction;
-  os << StringRef(printed).trim();
+  os << texts.lookup(instruction);
   result.sites.push_back(text);
   return uint32_t(result.sites.size() - 1);
+}
+
+/// One numbering of values for all: printing each instruction by itself would
+/// number them all again each time.
+void Rewriter::rememberTexts() {
+  ModuleSlotTracker slots(&module, /*ShouldInitializeAllMetadata=*/false);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    slots.incorporateFunction(function);
+    for (Instruction &instruction : instructions(function)) {
+      std::string text;
+      raw_string_ostream os(text);
+      instruction.print(os, slots);
+      texts[&instruction] = StringRef(text).trim().str();
+    }
+  }
 }
 
 uint32_t Rewriter::operationOf(StringRef name) {
@@ -143,25 +168,37 @@ void Rewriter::placeSharedVariables() {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// Space for the arguments and the results of any operation, one for all of a
+/// function: a frame with one for each would not fit a fiber's stack.
+std::pair<Value *, Value *> Rewriter::areasOf(Function &function) {
+  auto [entry, isNew] = areas.try_emplace(&function);
+  if (!isNew)
+    return entry->second;
+  IRBuilder<> builder(&*function.getEntryBlock().begin());
+  auto make = [&] {
+    AllocaInst *memory = builder.CreateAlloca(
+        ArrayType::get(builder.getInt8Ty(), areaSlots * slotBytes));
+    memory->setAlignment(Align(slotBytes));
+    return memory;
+  };
+  Value *arguments = make();
+  entry->second = {arguments, make()};
+  return entry->second;
+}
+
 /// The arguments go to memory in slots, and the results come from there, so
 /// that one function serves all signatures.
 void Rewriter::replaceIntrinsic(CallInst *call) {
   StringRef name =
       call->getCalledFunction()->getName().drop_front(intrinsicPrefix.size());
-  IRBuilder<> entry(&*call->getFunction()->getEntryBlock().begin());
-  auto slots = [&](unsigned count) {
-    Type *type = ArrayType::get(entry.getInt8Ty(), slotBytes);
-    AllocaInst *memory =
-        entry.CreateAlloca(ArrayType::get(type, std::max(count, 1u)));
-    memory->setAlignment(Align(slotBytes));
-    return memory;
-  };
   auto *aggregate = dyn_cast<StructType>(call->getType());
   bool hasResult = !call->getType()->isVoidTy();
   unsigned results = aggregate ? aggregate->getNumElements() : hasResult;
-  AllocaInst *arguments = slots(call->arg_size()), *made = slots(results);
+  auto [arguments, made] = areasOf(*call->getFunction());
   IRBuilder<> builder(call);
-  auto slot = [&](AllocaInst *memory, unsigned i) {
+  assert(std::max<unsigned>(call->arg_size(), results) <= areaSlots &&
+         "an intrinsic with more operands than any has");
+  auto slot = [&](Value *memory, unsigned i) {
     return builder.CreateConstGEP1_32(builder.getInt8Ty(), memory,
                                       i * slotBytes);
   };
@@ -306,8 +343,6 @@ void Rewriter::addEntry() {
   }
   builder.CreateCall(kernel, values);
   builder.CreateRetVoid();
-  kernel->removeRetAttrs(AttributeFuncs::typeIncompatible(
-      kernel->getReturnType(), kernel->getAttributes().getRetAttrs()));
   // A copy of what is by value would not be the map that the launch knows.
   for (Argument &parameter : kernel->args())
     if (parameter.hasByValAttr())
@@ -319,6 +354,7 @@ Expected<Retargeted> Rewriter::run(StringRef name) {
     return std::move(error);
   if (Error error = checkAssembly())
     return std::move(error);
+  rememberTexts();
   dropTarget();
   placeSharedVariables();
   SmallVector<CallInst *> intrinsics;

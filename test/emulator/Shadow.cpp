@@ -1,6 +1,7 @@
 //===- Shadow.cpp - who accessed which bytes of shared memory -------------===//
 
 #include "test/emulator/Shadow.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::mp::emulator;
 
@@ -32,16 +33,20 @@ bool Shadow::isUninitialized(size_t offset, size_t size) const {
   return false;
 }
 
-void Shadow::record(const Stamp &stamp, size_t offset, size_t size,
-                    bool isWrite, bool isAtomic) {
+void Shadow::record(const Clock &clock, const Stamp &stamp, size_t offset,
+                    size_t size, bool isWrite, bool isAtomic) {
   for (size_t i = first(offset), end = last(offset, size); i <= end; ++i) {
     Granule &granule = granules[i];
     if (isWrite) {
-      granule = {stamp, {}, true, isAtomic};
+      granule.writer = stamp;
+      granule.readers.clear();
+      granule.isWritten = true;
+      granule.isAtomic = isAtomic;
       continue;
     }
-    if (granule.readers[0].agent != stamp.agent)
-      granule.readers[1] = granule.readers[0];
-    granule.readers[0] = stamp;
+    llvm::erase_if(granule.readers, [&](const Stamp &reader) {
+      return clock.knows(reader.agent, reader.time);
+    });
+    granule.readers.push_back(stamp);
   }
 }

@@ -1,8 +1,7 @@
 //===- Shadow.h - who accessed which bytes of shared memory ----*- C++ -*-===//
 //
-// For each granule of shared memory: the last write and the last two readers,
-// as agents with their times (Clocks.h). Two readers are enough for the barrier
-// that is missing; a race of a third reader alone is not found.
+// For each granule of shared memory: the last write, and the reads since that
+// no later read is known to come after; as agents with their times (Clocks.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +9,7 @@
 #define TEST_EMULATOR_SHADOW_H
 
 #include "test/emulator/Clocks.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <optional>
 
@@ -40,12 +40,14 @@ public:
                                 bool isWrite, bool isAtomic) const;
   /// Whether a byte of it was never written.
   bool isUninitialized(size_t offset, size_t size) const;
-  void record(const Stamp &stamp, size_t offset, size_t size, bool isWrite,
-              bool isAtomic);
+  /// `clock` is that of the thread behind the access.
+  void record(const Clock &clock, const Stamp &stamp, size_t offset,
+              size_t size, bool isWrite, bool isAtomic);
 
 private:
   struct Granule {
-    Stamp writer, readers[2];
+    Stamp writer;
+    llvm::SmallVector<Stamp, 1> readers;
     bool isWritten = false, isAtomic = false;
   };
   static size_t first(size_t offset) { return offset / granuleBytes; }
