@@ -46,10 +46,12 @@ Value BodyCloner::lookup(Value value) {
 Value BodyCloner::cloneExact(Operation &op) {
   auto operand = [&](unsigned i) { return lookup(op.getOperand(i)); };
   return TypeSwitch<Operation &, Value>(op)
-      .Case<math::SqrtOp>(
-          [&](auto) -> Value { return LLVM::SqrtOp::create(b, operand(0)); })
-      .Case<math::AbsFOp>(
-          [&](auto) -> Value { return LLVM::FAbsOp::create(b, operand(0)); })
+      .Case<math::SqrtOp>([&](auto) -> Value {
+        return callIntrinsic(b, "llvm.sqrt", operand(0));
+      })
+      .Case<math::AbsFOp>([&](auto) -> Value {
+        return callIntrinsic(b, "llvm.fabs", operand(0));
+      })
       .Case<math::FmaOp>([&](auto) -> Value {
         return LLVM::FMAOp::create(b, operand(0), operand(1), operand(2));
       })

@@ -91,6 +91,13 @@ void cuda::storeElements(ImplicitLocOpBuilder &b, Value value, Value pointer,
                         alignmentOf(stored, width));
 }
 
+Value cuda::callIntrinsic(ImplicitLocOpBuilder &b, StringRef name,
+                          Value operand) {
+  return LLVM::CallIntrinsicOp::create(
+             b, operand.getType(), b.getStringAttr(name), ValueRange{operand})
+      .getResult(0);
+}
+
 void cuda::emitIf(ImplicitLocOpBuilder &b, Value condition,
                   llvm::function_ref<void()> body) {
   if (!condition)

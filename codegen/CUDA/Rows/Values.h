@@ -68,6 +68,10 @@ Value loadElements(ImplicitLocOpBuilder &b, Value pointer, Value index,
 void storeElements(ImplicitLocOpBuilder &b, Value value, Value pointer,
                    Value index);
 
+/// An intrinsic of LLVM with one result of its operand's type, such as
+/// "llvm.sqrt", which NVPTX rounds correctly; libdevice's root need not be.
+Value callIntrinsic(ImplicitLocOpBuilder &b, StringRef name, Value operand);
+
 /// Runs `body` where `condition` holds; without one, always.
 void emitIf(ImplicitLocOpBuilder &b, Value condition,
             llvm::function_ref<void()> body);

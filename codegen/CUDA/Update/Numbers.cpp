@@ -1,6 +1,7 @@
 //===- Numbers.cpp - arithmetic of update kernels, on vectors -------------===//
 
 #include "codegen/CUDA/Update/Numbers.h"
+#include "codegen/CUDA/Rows/Values.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -33,7 +34,7 @@ Value Numbers::fma(Value x, Value y, Value z) const {
   return LLVM::FMAOp::create(b, x, y, z);
 }
 
-Value Numbers::root(Value x) const { return LLVM::SqrtOp::create(b, x); }
+Value Numbers::root(Value x) const { return callIntrinsic(b, "llvm.sqrt", x); }
 
 Value Numbers::bitsAs(Type element, Value x) const {
   return arith::BitcastOp::create(b, like(element, x.getType()), x);
