@@ -1,3 +1,6 @@
+// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
+// CHECK: .visible .entry kernel(
+
 // The gradient of a bias.
 #t = affine_map<(c, r) -> (r, c)>
 #tcol = affine_map<(c, r) -> (c)>

@@ -1,3 +1,6 @@
+// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
+// CHECK: .visible .entry kernel(
+
 // The gradient of a cross entropy in half logits.
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>

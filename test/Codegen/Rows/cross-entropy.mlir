@@ -1,3 +1,6 @@
+// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
+// CHECK: .visible .entry kernel(
+
 // Cross entropy of half logits: the loss of each row, and its logsumexp.
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>

@@ -1,3 +1,6 @@
+// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
+// CHECK: .visible .entry kernel(
+
 // The gradients of a layer norm: input, scale (f32) and shift (half).
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>

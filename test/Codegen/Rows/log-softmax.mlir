@@ -1,3 +1,6 @@
+// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
+// CHECK: .visible .entry kernel(
+
 // Log softmax of half values in f32.
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>

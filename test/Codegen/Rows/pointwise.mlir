@@ -1,3 +1,6 @@
+// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
+// CHECK: .visible .entry kernel(
+
 // A pointwise chain with two results.
 #e = affine_map<(r, c) -> (r, c)>
 #col = affine_map<(r, c) -> (c)>
