@@ -4,6 +4,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "runtime/Numerics.h"
 #include "test/emulator/Machine.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -155,6 +156,10 @@ static void optimise(Module &module) {
       .run(module, modules);
 }
 
+static __bf16 truncateToBF16(float value) {
+  return __builtin_bit_cast(__bf16, mpopt::f32ToBF16(value));
+}
+
 static Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
@@ -175,6 +180,8 @@ static Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
   };
   define(operationHook, operationFromCode);
   define(accessHook, accessFromCode);
+  // Without an instruction for it, the host calls its runtime library.
+  define("__truncsfbf2", truncateToBF16);
   if (Error error = (*jit)->getMainJITDylib().define(
           orc::absoluteSymbols(std::move(symbols))))
     return std::move(error);
