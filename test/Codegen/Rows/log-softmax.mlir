@@ -1,4 +1,8 @@
 // Log softmax of half values in f32.
+//
+// RUN: mpopt-codegen %s --emit=nvvm | FileCheck %s
+// CHECK: llvm.func @kernel({{.*}}) attributes {{{.*}}nvvm.kernel
+
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>
 #v = affine_map<(i) -> (i)>

@@ -1,4 +1,8 @@
 // A pointwise chain with two results.
+//
+// RUN: mpopt-codegen %s --emit=nvvm | FileCheck %s
+// CHECK: llvm.func @kernel({{.*}}) attributes {{{.*}}nvvm.kernel
+
 #e = affine_map<(r, c) -> (r, c)>
 #col = affine_map<(r, c) -> (c)>
 

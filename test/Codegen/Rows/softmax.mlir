@@ -1,4 +1,8 @@
 // Softmax.
+//
+// RUN: mpopt-codegen %s --emit=nvvm | FileCheck %s
+// CHECK: llvm.func @kernel({{.*}}) attributes {{{.*}}nvvm.kernel
+
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>
 
