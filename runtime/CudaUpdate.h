@@ -46,6 +46,12 @@ struct CudaChunk {
   int32_t tensor = 0, chunk = 0;
 };
 
+/// What one block has measured.
+struct CudaPart {
+  double sumOfSquares = 0.0;
+  uint64_t infs = 0, nans = 0;
+};
+
 /// The decision of this step.
 struct CudaDecision {
   float multiplier = 1.0f;

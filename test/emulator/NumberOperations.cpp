@@ -26,6 +26,7 @@ static void flushing(const Call &call) {
   call.setResult(flush(float(Of(double(flush(call.argument<float>(0)))))));
 }
 
+static double saturate(double x) { return x > 0 ? std::fmin(x, 1) : 0; }
 static double reciprocal(double x) { return 1 / x; }
 static double reciprocalRoot(double x) { return 1 / std::sqrt(x); }
 
@@ -40,6 +41,17 @@ static float quotient(float a, float b) { return a / b; }
 static void fusedMultiplyAdd(const Call &call) {
   call.setResult(std::fma(call.argument<float>(0), call.argument<float>(1),
                           call.argument<float>(2)));
+}
+/// Rounds down; libdevice takes the integer part of a number so.
+static void fusedMultiplyAddDown(const Call &call) {
+  double product = double(call.argument<float>(0)) * call.argument<float>(1);
+  double addend = call.argument<float>(2), sum = product + addend;
+  // What the sum has lost: positive if it was rounded down.
+  double part = sum - product;
+  double lost = (product - (sum - part)) + (addend - part);
+  float rounded = float(sum);
+  bool isAbove = double(rounded) > sum || (double(rounded) == sum && lost < 0);
+  call.setResult(isAbove ? std::nextafter(rounded, -HUGE_VALF) : rounded);
 }
 static void bits(const Call &call) {
   call.setResult(call.argument<uint32_t>(0));
@@ -89,6 +101,9 @@ llvm::ArrayRef<OperationRow> mlir::mp::emulator::numberOperations() {
       {"fmin.f", binary<std::fmin>},
       {"fmax.f", binary<std::fmax>},
       {"fma.rn.f", fusedMultiplyAdd},
+      {"fma.rm.f", fusedMultiplyAddDown},
+      {"saturate.f", unary<saturate>},
+      {"saturate.ftz.f", flushing<saturate>},
       {"bitcast.f2i", bits},
       {"bitcast.i2f", bits},
       {"f2i.rn", toIntNearest},

@@ -129,11 +129,21 @@ Error Rewriter::findKernel(StringRef name) {
   return Error::success();
 }
 
+/// libdevice writes a reciprocal as assembly.
+static bool replaceReciprocal(CallInst &call, const InlineAsm &assembly) {
+  if (assembly.getAsmString() != "rcp.approx.ftz.f32 $0,$1;")
+    return false;
+  call.setCalledFunction(call.getModule()->getOrInsertFunction(
+      "llvm.nvvm.rcp.approx.ftz.f", assembly.getFunctionType()));
+  return true;
+}
+
 Error Rewriter::checkAssembly() {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
       if (auto *call = dyn_cast<CallInst>(&instruction))
-        if (auto *assembly = dyn_cast<InlineAsm>(call->getCalledOperand()))
+        if (auto *assembly = dyn_cast<InlineAsm>(call->getCalledOperand());
+            assembly && !replaceReciprocal(*call, *assembly))
           return createStringError("cannot emulate inline assembly: " +
                                    assembly->getAsmString());
   return Error::success();

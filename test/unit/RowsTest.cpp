@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Ptxas.h"
 #include "RowsFixture.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <random>
@@ -98,4 +99,20 @@ TEST_F(RowsTest, RandomShapes) {
     parse(family, element, columns);
     check(rows);
   }
+}
+
+// The schedules that are chosen keep all in registers.
+TEST_F(RowsTest, NothingIsSpilled) {
+  if (!assemble("", "sm_80") || StringRef(MPOPT_LIBDEVICE).empty())
+    GTEST_SKIP() << "no ptxas or no libdevice";
+  for (StringRef family : kFamilies)
+    for (int64_t columns : {768, 8192})
+      for (StringRef chip : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
+        SCOPED_TRACE(traceOf(family, chip, columns, 0));
+        parse(family, "bf16", columns);
+        std::optional<PtxasReport> report = assemble(ptxOf(chip), chip);
+        ASSERT_TRUE(report->isAssembled) << report->text;
+        EXPECT_EQ(report->spilledBytes, 0) << report->text;
+        EXPECT_LE(report->registers * defaultSchedule().blockThreads(), 65536);
+      }
 }

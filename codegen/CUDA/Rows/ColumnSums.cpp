@@ -26,6 +26,13 @@ int64_t RowEmitter::regionWords() const {
   return kHeaderWords + llvm::alignTo(sums * width(), kHeaderWords);
 }
 
+/// Groups that share a warp write to banks beside each other.
+int64_t RowEmitter::groupStride() const {
+  if (schedule.threads >= 32)
+    return width();
+  return llvm::alignTo(width(), 32) + schedule.threads;
+}
+
 unsigned RowEmitter::columnSumNumber(const RowStage *stage) const {
   return llvm::find(plan.columnSums, stage) - plan.columnSums.begin();
 }
@@ -77,7 +84,7 @@ void RowEmitter::joinGroups(unsigned sum, ValueRange vectors) {
   Operation *combiner = plan.columnSums[sum]->combiner;
   Type element = combiner->getResult(0).getType();
   Value shared = sharedAddress(b, kColumns);
-  Value mine = scaled(b, group, width(), Value());
+  Value mine = scaled(b, group, groupStride(), Value());
   for (auto [chunk, vector] : llvm::enumerate(vectors))
     for (int64_t i = 0; i < schedule.vector; ++i) {
       Value slice = constantOf(b, int64_t(chunk) * schedule.slice());
@@ -88,7 +95,7 @@ void RowEmitter::joinGroups(unsigned sum, ValueRange vectors) {
   forEachPosition([&](Value position) {
     Value total = loadElements(b, shared, position, element, 1);
     for (int64_t i = 1; i < schedule.groups; ++i) {
-      Value at = scaled(b, position, 1, constantOf(b, i * width()));
+      Value at = scaled(b, position, 1, constantOf(b, i * groupStride()));
       total =
           combine(b, combiner, total, loadElements(b, shared, at, element, 1));
     }

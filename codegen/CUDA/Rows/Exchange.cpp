@@ -31,7 +31,7 @@ static Value shuffle32(ImplicitLocOpBuilder &b, Value value, int64_t mask) {
                               NVVM::ShflKind::bfly, UnitAttr());
 }
 
-static Value shuffle(ImplicitLocOpBuilder &b, Value value, int64_t mask) {
+Value cuda::shuffle(ImplicitLocOpBuilder &b, Value value, int64_t mask) {
   Type type = value.getType();
   if (type.getIntOrFloatBitWidth() == 32)
     return shuffle32(b, value, mask);
@@ -41,6 +41,10 @@ static Value shuffle(ImplicitLocOpBuilder &b, Value value, int64_t mask) {
     return arith::TruncIOp::create(b, type, shuffle32(b, wide, mask));
   }
   Type wide = b.getI64Type();
+  if (type.isF64()) {
+    Value bits = arith::BitcastOp::create(b, wide, value);
+    return arith::BitcastOp::create(b, type, shuffle(b, bits, mask));
+  }
   Value shift = constantOf(b, 32);
   Value low = arith::TruncIOp::create(b, word, value);
   Value high =

@@ -31,6 +31,9 @@ Value sharedAddress(ImplicitLocOpBuilder &b, StringRef name);
 void declareShared(OpBuilder &b, Location loc, StringRef name, Type element,
                    int64_t count);
 
+/// The value of the lane whose number differs by `mask`. All lanes take part.
+Value shuffle(ImplicitLocOpBuilder &b, Value value, int64_t mask);
+
 /// Joins the partial results of all threads of a row; each thread gets the
 /// same bits. `slot` numbers the first partial in shared memory.
 void joinThreads(ImplicitLocOpBuilder &b, const RowThreads &threads,

@@ -63,7 +63,7 @@ void RowEmitter::makeFunction() {
     declareShared(b, loc, kLast, b.getI32Type(), 1);
     if (schedule.groups > 1)
       declareShared(b, loc, kColumns, b.getI32Type(),
-                    width() * schedule.groups);
+                    groupStride() * schedule.groups);
   }
   func = gpu::GPUFuncOp::create(b, kKernelName, b.getFunctionType(types, {}));
   func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());

@@ -86,6 +86,7 @@ private:
   Value partialIndex(Value ofRowBlock, unsigned sum, Value position);
   int64_t width() const { return schedule.chunks() * schedule.slice(); }
   int64_t regionWords() const;
+  int64_t groupStride() const;
 
   // ColumnFinish.cpp: the last block joins what all have stored.
   void finishColumns();

@@ -90,7 +90,7 @@ class Rehearsal {
 public:
   explicit Rehearsal(const RowPlan &plan) : plan(plan) {}
 
-  int64_t kept() {
+  int64_t keptHalves() {
     for (const auto &[index, sweep] : llvm::enumerate(plan.sweeps)) {
       now = index;
       for (const RowStage *stage : sweep.reductions)
@@ -122,13 +122,21 @@ private:
       visitInputs(*stage);
   }
 
+  /// Values stay as they were read or made.
+  int64_t halvesOf(Value value) const {
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    return element.getIntOrFloatBitWidth() <= 16 ? 1 : 2;
+  }
+
   int64_t mostAlive() const {
     int64_t most = 0;
-    for (unsigned sweep = 0; sweep < plan.sweeps.size(); ++sweep)
-      most = std::max<int64_t>(most, llvm::count_if(lives, [&](auto &entry) {
-                                 return entry.second.begin <= sweep &&
-                                        sweep < entry.second.end;
-                               }));
+    for (unsigned sweep = 0; sweep < plan.sweeps.size(); ++sweep) {
+      int64_t halves = 0;
+      for (const auto &[value, life] : lives)
+        if (life.begin <= sweep && sweep < life.end)
+          halves += halvesOf(value);
+      most = std::max(most, halves);
+    }
     return most;
   }
 
@@ -150,6 +158,6 @@ FailureOr<RowPlan> mlir::mp::cuda::planRows(const RowKernel &kernel) {
       addStores(plan, stage, result);
   // Even a kernel of row values alone sweeps once.
   sweepAt(plan, 0);
-  plan.kept = Rehearsal(plan).kept();
+  plan.keptHalves = Rehearsal(plan).keptHalves();
   return plan;
 }

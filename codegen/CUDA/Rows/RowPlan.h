@@ -35,9 +35,9 @@ struct RowPlan {
   SmallVector<const RowStage *> columnSums;
   /// The stage that makes a value; none for an argument.
   llvm::DenseMap<Value, const RowStage *> stages;
-  /// Elements of a thread's vector that stay in registers between two sweeps,
-  /// counted in values of f32.
-  int64_t kept = 0;
+  /// What of each element stays in registers between two sweeps, in units of 16
+  /// bits.
+  int64_t keptHalves = 0;
 
   bool hasRowReductions() const;
   unsigned levelOf(Value value) const;

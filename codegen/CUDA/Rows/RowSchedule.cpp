@@ -61,9 +61,9 @@ static RowSchedule scheduleReduction(const RowKernel &kernel,
   schedule.tile = kernel.columns;
   schedule.threads =
       std::min<int64_t>(32, mostThreads(kernel, schedule.vector));
-  int64_t live =
-      std::max<int64_t>(1, plan.kept + int64_t(plan.columnSums.size()));
-  auto held = [&] { return schedule.chunks() * schedule.vector * live; };
+  int64_t halves = std::max<int64_t>(
+      2, plan.keptHalves + 2 * int64_t(plan.columnSums.size()));
+  auto held = [&] { return schedule.chunks() * schedule.vector * halves / 2; };
   while (held() > registerBudget(schedule.threads) && schedule.threads < 1024)
     schedule.threads *= 2;
   if (held() > registerBudget(schedule.threads)) {

@@ -2,6 +2,7 @@
 
 #include "codegen/CUDA/Update/UpdateEmitter.h"
 #include "codegen/CUDA/Rows/Values.h"
+#include "codegen/CUDA/Update/Kernel.h"
 #include "codegen/CUDA/Update/Rounding.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,57 +22,22 @@ namespace {
 enum Table : unsigned { Rows, FactorRows, Chunks, Decision, TableCount };
 } // namespace
 
-static constexpr unsigned kGlobalSpace = 1;
-
 UpdateEmitter::UpdateEmitter(MLIRContext &context, const UpdateKernel &kernel)
     : kernel(kernel), module(ModuleOp::create(UnknownLoc::get(&context))),
       b(UnknownLoc::get(&context), &context), n(b) {}
-
-static Type pointerType(ImplicitLocOpBuilder &b) {
-  return LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-}
-
-static Type typeOf(ImplicitLocOpBuilder &b, UpdateKernel::Format format) {
-  switch (format) {
-  case UpdateKernel::Format::F32:
-    return b.getF32Type();
-  case UpdateKernel::Format::F16:
-    return b.getF16Type();
-  case UpdateKernel::Format::BF16:
-    return b.getBF16Type();
-  }
-  llvm_unreachable("all formats are handled");
-}
 
 //===----------------------------------------------------------------------===//
 // The function and its tables
 //===----------------------------------------------------------------------===//
 
 void UpdateEmitter::makeFunction() {
-  (*module)->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
-                     b.getUnitAttr());
-  b.setInsertionPointToStart(module->getBody());
-  auto gpuModule = gpu::GPUModuleOp::create(b, "kernels");
-  b.setInsertionPointToStart(gpuModule.getBody());
-  SmallVector<Type> types(TableCount, pointerType(b));
-  auto func = gpu::GPUFuncOp::create(b, "update", b.getFunctionType(types, {}));
-  func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  func.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({kThreads, 1, 1}));
-  tables.assign(func.getArguments().begin(), func.getArguments().end());
-  b.setInsertionPointToStart(&func.getBody().front());
+  SmallVector<Type> types(TableCount, globalPointer(b));
+  tables = startKernel(b, *module, "update", types, kThreads);
 }
 
-/// A field of row `index` of a table; the first row without an index.
 Value UpdateEmitter::field(unsigned table, Value index, int64_t rowBytes,
                            int64_t offset, Type type) {
-  Value at = constantOf(b, offset);
-  if (index)
-    at = scaled(b, index, rowBytes, at);
-  Value address =
-      LLVM::GEPOp::create(b, pointerType(b), b.getI8Type(), tables[table],
-                          ArrayRef<LLVM::GEPArg>{at});
-  bool isWide = isa<LLVM::LLVMPointerType>(type) || type.isInteger(64);
-  return LLVM::LoadOp::create(b, type, address, isWide ? 8 : 4);
+  return loadField(b, tables[table], index, rowBytes, offset, type);
 }
 
 Value UpdateEmitter::factor(int64_t offset) { return factors.lookup(offset); }
@@ -81,12 +47,9 @@ static Value wide(ImplicitLocOpBuilder &b, Value value) {
 }
 
 void UpdateEmitter::readTables() {
-  auto id = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(b, b.getI64Type(), index);
-  };
   Type word = b.getI32Type();
-  thread = id(gpu::ThreadIdOp::create(b, gpu::Dimension::x, nullptr));
-  Value block = id(gpu::BlockIdOp::create(b, gpu::Dimension::x, nullptr));
+  thread = threadNumber(b);
+  Value block = blockNumber(b);
   tensor = wide(b, field(Chunks, block, sizeof(CudaChunk),
                          offsetof(CudaChunk, tensor), word));
   Value chunk = wide(b, field(Chunks, block, sizeof(CudaChunk),
@@ -99,7 +62,7 @@ void UpdateEmitter::readTables() {
   auto array = [&](int64_t offset, std::optional<Format> format) -> Array {
     if (!format)
       return {};
-    return {field(Rows, tensor, sizeof(CudaRow), offset, pointerType(b)),
+    return {field(Rows, tensor, sizeof(CudaRow), offset, globalPointer(b)),
             format};
   };
   weight = array(offsetof(CudaRow, weight), kernel.weight);
@@ -163,7 +126,7 @@ Value UpdateEmitter::read(const Array &array, Value index, int64_t width) {
   if (!array.format)
     return {};
   Value value =
-      loadElements(b, array.pointer, index, ::typeOf(b, *array.format), width);
+      loadElements(b, array.pointer, index, typeOf(b, *array.format), width);
   return *array.format == Format::F32 ? value : n.widen(b.getF32Type(), value);
 }
 
@@ -182,7 +145,7 @@ Value UpdateEmitter::roundRandomly(Format format, Value value, Value index,
   Value random = randomWords(b, key, numbers);
   Value bits = format == Format::F16 ? roundF16Stochastic(b, value, random)
                                      : roundBF16Stochastic(b, value, random);
-  return n.bitsAs(::typeOf(b, format), bits);
+  return n.bitsAs(typeOf(b, format), bits);
 }
 
 void UpdateEmitter::write(const Array &array, Value value, Value index,
@@ -193,13 +156,13 @@ void UpdateEmitter::write(const Array &array, Value value, Value index,
   if (format != Format::F32) {
     bool isRandom = lane && kernel.rounding == Rounding::Stochastic;
     value = isRandom ? roundRandomly(format, value, index, width, *lane)
-                     : n.narrow(::typeOf(b, format), value);
+                     : n.narrow(typeOf(b, format), value);
   }
   storeElements(b, value, array.pointer, index);
 }
 
 void UpdateEmitter::clearGradient(Value index, int64_t width) {
-  Type type = cuda::typeOf(::typeOf(b, kernel.gradient), width);
+  Type type = typeOf(typeOf(b, kernel.gradient), width);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   storeElements(b, zero, gradient.pointer, index);
 }

@@ -1,7 +1,8 @@
-// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
-// CHECK: .visible .entry kernel(
-
 // The gradient of a bias.
+//
+// RUN: mpopt-codegen %s --emit=nvvm | FileCheck %s
+// CHECK: llvm.func @kernel({{.*}}) attributes {{{.*}}nvvm.kernel
+
 #t = affine_map<(c, r) -> (r, c)>
 #tcol = affine_map<(c, r) -> (c)>
 #v = affine_map<(i) -> (i)>

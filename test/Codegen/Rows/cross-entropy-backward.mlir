@@ -1,7 +1,8 @@
-// RUN: mpopt-codegen %s --target=sm_80 --emit=ptx | FileCheck %s
-// CHECK: .visible .entry kernel(
-
 // The gradient of a cross entropy in half logits.
+//
+// RUN: mpopt-codegen %s --emit=nvvm | FileCheck %s
+// CHECK: llvm.func @kernel({{.*}}) attributes {{{.*}}nvvm.kernel
+
 #e = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>
 
