@@ -17,9 +17,9 @@ struct EmittedKernel {
   OwningOpRef<ModuleOp> module;
   ::mp::runtime::CudaKernel launch;
   /// What `launch.maps` points to.
-  std::vector<::mp::runtime::TensorMap> maps;
+  std::vector<::mp::runtime::TensorMap> maps = {};
   /// Why it is not the kernel that the chip runs fastest; "" if it is.
-  std::string note;
+  std::string note = {};
 };
 
 } // namespace mlir::mp::cuda

@@ -7,7 +7,6 @@
 #include <cstring>
 
 using namespace mlir::mp::emulator;
-using llvm::Twine;
 
 static constexpr unsigned kRows = 64, kDepth = 16, kPiece = 16;
 
