@@ -37,7 +37,7 @@ public:
       : module(module), context(module.getContext()), shared(shared),
         pointer(PointerType::get(context, 0)),
         i32(IntegerType::get(context, 32)) {
-    result.sites.push_back("unknown");
+    result.sites.emplace_back("unknown");
   }
 
   Expected<Retargeted> run(StringRef kernel);
