@@ -7,7 +7,6 @@ assembler of triton's package or of a CUDA toolkit.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from contract_kernels import Matmul
+from test_tool import find_tool
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "codegen" / "CUDA" / "Schedules.def"
@@ -67,17 +67,6 @@ def rows() -> list[Schedule]:
     return [Schedule(*(int(number) for number in row.split(","))) for row in found]
 
 
-def find_codegen() -> str:
-    named = os.environ.get("MPOPT_CODEGEN")
-    if named:
-        return named
-    built = sorted(ROOT.glob("build/*/bin/mpopt-codegen"), key=lambda path: path.stat().st_mtime)
-    found = str(built[-1]) if built else shutil.which("mpopt-codegen")
-    if found is None:
-        pytest.skip("mpopt-codegen is not built")
-    return found
-
-
 def find_ptxas(chip: str) -> str:
     """triton's assembler, or a toolkit's."""
     spec = importlib.util.find_spec("triton")
@@ -98,7 +87,7 @@ def codegen(kernel: Matmul, tmp_path: Path, chip: str, *options: str) -> str:
     source = tmp_path / "kernel.mlir"
     source.write_text(kernel.text())
     done = subprocess.run(
-        [find_codegen(), str(source), f"--target={chip}", *options],
+        [find_tool("mpopt-codegen", "MPOPT_CODEGEN"), str(source), f"--target={chip}", *options],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

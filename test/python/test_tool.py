@@ -21,15 +21,15 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def find_tool() -> str:
+def find_tool(name: str = "mpopt", variable: str = "MPOPT_TOOL") -> str:
     """The program under test; skips the tests only where nothing is built."""
-    named = os.environ.get("MPOPT_TOOL")
+    named = os.environ.get(variable)
     if named:
         return named
-    built = sorted(ROOT.glob("build/*/bin/mpopt"), key=lambda path: path.stat().st_mtime)
-    found = str(built[-1]) if built else shutil.which("mpopt")
+    built = sorted(ROOT.glob(f"build/*/bin/{name}"), key=lambda path: path.stat().st_mtime)
+    found = str(built[-1]) if built else shutil.which(name)
     if found is None:
-        pytest.skip("mpopt is not built")
+        pytest.skip(f"{name} is not built")
     return found
 
 
