@@ -41,9 +41,9 @@ struct Thread {
   Fiber fiber;
   Clock clock;
   bool isDone = false;
-  /// The instruction that it waits at, and "" or what for; empty if it runs.
+  /// The instruction that it waits at, and whether for lanes of its warp.
   uint32_t site = 0;
-  bool isWaiting = false, waitsForLanes = false;
+  bool waitsForLanes = false;
   std::vector<AsyncCopy> openCopies;
   std::deque<std::vector<AsyncCopy>> groups; ///< committed, not waited for
   Time groupsCommitted = 0, groupsDone = 0;
