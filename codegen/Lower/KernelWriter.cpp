@@ -178,6 +178,14 @@ Value KernelWriter::valueOf(Node *node) {
 struct KernelWriter::Reads {
   llvm::SetVector<Node *> nodes;
   llvm::SmallPtrSet<Node *, 16> seen;
+
+  /// The nodes' values in the body of the linalg.generic.
+  llvm::DenseMap<Node *, Value> inBody(ValueRange arguments) const {
+    llvm::DenseMap<Node *, Value> values;
+    for (auto [node, argument] : llvm::zip(nodes, arguments))
+      values[node] = argument;
+    return values;
+  }
 };
 
 void KernelWriter::findReads(Node *node, Reads &reads) {
@@ -188,6 +196,15 @@ void KernelWriter::findReads(Node *node, Reads &reads) {
       reads.nodes.insert(input);
     else
       findReads(input, reads);
+  }
+}
+
+void KernelWriter::addInputs(const Reads &reads, const Loops &loops,
+                             SmallVectorImpl<Value> &inputs,
+                             SmallVectorImpl<AffineMap> &maps) {
+  for (Node *node : reads.nodes) {
+    inputs.push_back(valueOf(node));
+    maps.push_back(loops.mapOf(node->place, builder.getContext()));
   }
 }
 
@@ -225,10 +242,7 @@ void KernelWriter::write(ArrayRef<Node *> nodes, Loops loops, Node *first) {
   MLIRContext *context = builder.getContext();
   SmallVector<Value> inputs, outputs;
   SmallVector<AffineMap> maps;
-  for (Node *node : reads.nodes) {
-    inputs.push_back(valueOf(node));
-    maps.push_back(loops.mapOf(node->place, context));
-  }
+  addInputs(reads, loops, inputs, maps);
   for (Node *node : nodes) {
     outputs.push_back(empty(shapeOf(node->place), node->type));
     maps.push_back(loops.mapOf(node->place, context));
@@ -237,9 +251,7 @@ void KernelWriter::write(ArrayRef<Node *> nodes, Loops loops, Node *first) {
       generic(inputs, outputs, maps, loops.iterators(),
               [&](OpBuilder &nested, ValueRange arguments) {
                 Scalars scalars(nested, loc, loops.columnLoop());
-                llvm::DenseMap<Node *, Value> emitted;
-                for (auto [node, argument] : llvm::zip(reads.nodes, arguments))
-                  emitted[node] = argument;
+                llvm::DenseMap<Node *, Value> emitted = reads.inBody(arguments);
                 SmallVector<Value> yielded;
                 for (Node *node : nodes)
                   yielded.push_back(emit(node, scalars, emitted));
@@ -283,10 +295,7 @@ void KernelWriter::writeReduction(Node *node) {
   findReads(node, reads);
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
-  for (Node *read : reads.nodes) {
-    inputs.push_back(valueOf(read));
-    maps.push_back(loops.mapOf(read->place, builder.getContext()));
-  }
+  addInputs(reads, loops, inputs, maps);
   maps.push_back(loops.mapOf(node->place, builder.getContext()));
   Value start =
       zeros(shapeOf(node->place), node->type, neutralOf(node->combiner));
@@ -294,9 +303,7 @@ void KernelWriter::writeReduction(Node *node) {
       generic(inputs, start, maps, loops.iterators(),
               [&](OpBuilder &nested, ValueRange arguments) {
                 Scalars scalars(nested, loc, loops.columnLoop());
-                llvm::DenseMap<Node *, Value> emitted;
-                for (auto [read, argument] : llvm::zip(reads.nodes, arguments))
-                  emitted[read] = argument;
+                llvm::DenseMap<Node *, Value> emitted = reads.inBody(arguments);
                 Value element = emit(node->inputs.front(), scalars, emitted);
                 Value joined =
                     combine(scalars, node->combiner, arguments.back(), element);

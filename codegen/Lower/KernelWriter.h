@@ -62,6 +62,9 @@ public:
 private:
   struct Reads;
   void findReads(Node *node, Reads &reads);
+  void addInputs(const Reads &reads, const Loops &loops,
+                 SmallVectorImpl<Value> &inputs,
+                 SmallVectorImpl<AffineMap> &maps);
   Value emit(Node *node, Scalars &scalars,
              llvm::DenseMap<Node *, Value> &emitted);
   Value rows();

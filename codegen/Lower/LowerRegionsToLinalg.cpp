@@ -15,7 +15,7 @@ using namespace mlir::mp;
 
 namespace {
 struct LowerRegionsToLinalg
-    : mp::impl::LowerRegionsToLinalgBase<LowerRegionsToLinalg> {
+    : mlir::mp::impl::LowerRegionsToLinalgBase<LowerRegionsToLinalg> {
   void runOnOperation() override {
     getOperation().walk([&](RegionOp region) {
       if (!region.getKernel())

@@ -48,7 +48,7 @@ static LogicalResult verifyKernelOf(RegionOp region) {
 
 namespace {
 struct VerifyBackendContract
-    : mp::impl::VerifyBackendContractBase<VerifyBackendContract> {
+    : mlir::mp::impl::VerifyBackendContractBase<VerifyBackendContract> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     bool isValid = !isKernel(module) || succeeded(parseKernel(module));
