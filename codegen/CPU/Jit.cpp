@@ -1,10 +1,10 @@
 //===- Jit.cpp - machine code in process ----------------------------------===//
 
 #include "codegen/CPU/Jit.h"
+#include "codegen/Optimize/Optimize.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 
 using namespace llvm;
@@ -40,21 +40,6 @@ std::string Jit::targetText() const {
          target.getFeatures().getString();
 }
 
-static void optimise(Module &module, TargetMachine &machine) {
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager sccs;
-  ModuleAnalysisManager modules;
-  PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 Expected<std::unique_ptr<MemoryBuffer>> Jit::compile(Module &module) {
   auto machine = target.createTargetMachine();
   if (!machine)
@@ -66,7 +51,7 @@ Expected<std::unique_ptr<MemoryBuffer>> Jit::compile(Module &module) {
     function.addFnAttr("target-features", target.getFeatures().getString());
     function.addFnAttr("prefer-vector-width", "512");
   }
-  optimise(module, **machine);
+  mlir::mp::optimize(module, OptimizationLevel::O2, machine->get());
   return orc::SimpleCompiler(**machine)(module);
 }
 

@@ -2,6 +2,7 @@
 
 #include "codegen/CUDA/Libdevice.h"
 #include "codegen/CUDA/Lowering.h"
+#include "codegen/Optimize/Optimize.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -9,12 +10,12 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
+using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
 extern "C" {
@@ -52,25 +53,6 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip,
       llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  // Emitters unroll what is worth it; more copies of a main loop only take
-  // space from the instruction cache.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
-}
-
 /// The gpu.module of a copy in which NVVM ops without an intrinsic have become
 /// inline PTX.
 static gpu::GPUModuleOp lowerToInlinePTX(ModuleOp copy) {
@@ -105,7 +87,11 @@ mp::cuda::translateToLLVM(ModuleOp module, const Chip &chip,
   result->setDataLayout(machine->createDataLayout());
   if (failed(linkLibdevice(*result, options, module.getLoc())))
     return failure();
-  optimize(*result, *machine);
+  // Emitters unroll what is worth it; more copies of a main loop only take
+  // space from the instruction cache.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  optimize(*result, llvm::OptimizationLevel::O3, machine.get(), tuning);
   return result;
 }
 

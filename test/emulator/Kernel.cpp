@@ -1,6 +1,7 @@
 //===- Kernel.cpp - kernels compiled for the host -------------------------===//
 
 #include "codegen/CUDA/Lowering.h"
+#include "codegen/Optimize/Optimize.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -13,7 +14,6 @@
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IRReader/IRReader.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -141,22 +141,6 @@ static Error checkOperations(const Retargeted &code) {
   return Error::success();
 }
 
-/// Little is worth the time: code runs for milliseconds.
-static void optimise(Module &module) {
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager sccs;
-  ModuleAnalysisManager modules;
-  PassBuilder builder;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O1)
-      .run(module, modules);
-}
-
 /// What compiled code calls to round to bf16 where the host cannot; libgcc has
 /// it only since version 13.
 static __bf16 roundToBF16(float value) {
@@ -217,7 +201,8 @@ Expected<std::unique_ptr<Kernel>> Kernel::fromLLVM(const Module &module,
     own.setDataLayout(impl->jit->getDataLayout());
     if (Error error = checkOperations(impl->code))
       return error;
-    optimise(own);
+    // Little is worth the time: code runs for milliseconds.
+    mlir::mp::optimize(own, OptimizationLevel::O1);
     return Error::success();
   });
   if (failed)
