@@ -133,6 +133,10 @@ Compiler::make(StringRef text, const CpuOptions &options) {
   FailureOr<Product> product = productOf(*matmul);
   if (failed(product))
     return llvm::createStringError(source.errors());
+  product->isa = ::mp::runtime::gemm::chooseIsa(
+      product->element, options.isa.empty() ? nullptr : options.isa.c_str());
+  if (!product->isa)
+    return llvm::createStringError("this machine has no '" + options.isa + "'");
   std::string key =
       digestOf({kFormat, LLVM_VERSION_STRING, jit->targetText(), text});
   auto object = objectOf(*matmul, key, options, *jit);
@@ -160,24 +164,12 @@ Compiler::make(StringRef text, const CpuOptions &options) {
 
 llvm::Expected<const CpuKernel *> Compiler::get(StringRef text,
                                                 const CpuOptions &options) {
-  const char *isa = nullptr;
-  if (!options.isa.empty()) {
-    isa = ::mp::runtime::gemm::chooseIsa(::mp::runtime::gemm::Element::F16,
-                                         options.isa.c_str());
-    if (!isa)
-      isa = ::mp::runtime::gemm::chooseIsa(::mp::runtime::gemm::Element::BF16,
-                                           options.isa.c_str());
-    if (!isa)
-      return llvm::createStringError("this machine has no '" + options.isa +
-                                     "'");
-  }
   std::unique_ptr<Loaded> &slot = kernels[(options.isa + "\n" + text).str()];
   if (!slot) {
     auto made = make(text, options);
     if (!made)
       return made.takeError();
     slot = std::move(*made);
-    slot->product.isa = isa;
   }
   return &slot->kernel;
 }
