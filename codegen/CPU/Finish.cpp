@@ -105,8 +105,7 @@ void Emitter::loadFields(Value block) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-/// An extent of the kernel. A dynamic one is sizes[0] times what a collapsed
-/// argument has behind its first dimension: `rowFactor` has that.
+/// An extent of the kernel, as runtime::Extent::value computes it.
 Value Emitter::extent(int64_t size) {
   if (!ShapedType::isDynamic(size))
     return constant(size);

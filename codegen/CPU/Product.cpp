@@ -25,19 +25,13 @@ static Operand operandOf(const MatmulOperand &operand) {
   return result;
 }
 
-static Extent extentOf(const MatmulKernel &kernel, int64_t size) {
-  if (ShapedType::isDynamic(size))
-    return {kernel.dynamicFactor, 0};
-  return {size, -1};
-}
-
 /// The matrix that a sum reads, as it is stored.
 static Sum sumOf(const MatmulKernel &kernel, const SideSum &side) {
   Sum sum;
   func::FuncOp func = kernel.func;
   auto arguments = int32_t(func.getNumArguments());
-  Extent m = extentOf(kernel, kernel.m), n = extentOf(kernel, kernel.n),
-         k = extentOf(kernel, kernel.k);
+  Extent m = kernel.extent(kernel.m), n = kernel.extent(kernel.n),
+         k = kernel.extent(kernel.k);
   auto read = [&](int32_t buffer, Type element, Extent rows, Extent columns,
                   bool overRows) {
     sum.source = buffer;
@@ -88,10 +82,10 @@ FailureOr<Product> mlir::mp::cpu::productOf(const MatmulKernel &kernel) {
   if (!element)
     return func.emitError("the CPU has no product of ") << kernel.lhs.element;
   Product product;
-  product.batch = extentOf(kernel, kernel.batch);
-  product.m = extentOf(kernel, kernel.m);
-  product.n = extentOf(kernel, kernel.n);
-  product.k = extentOf(kernel, kernel.k);
+  product.batch = kernel.extent(kernel.batch);
+  product.m = kernel.extent(kernel.m);
+  product.n = kernel.extent(kernel.n);
+  product.k = kernel.extent(kernel.k);
   product.element = *element;
   product.lhs = operandOf(kernel.lhs);
   product.rhs = operandOf(kernel.rhs);

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::kernel;
 
-llvm::StringRef mp::stringifyAccess(Access access) {
+llvm::StringRef mlir::mp::stringifyAccess(Access access) {
   switch (access) {
   case Access::Element:
     return "element";
@@ -24,7 +24,8 @@ llvm::StringRef mp::stringifyAccess(Access access) {
   llvm_unreachable("unknown access");
 }
 
-int64_t mp::collapsedFactor(Value value) {
+/// The static dimensions that are collapsed into the first one of `value`.
+static int64_t collapsedFactor(Value value) {
   int64_t factor = 1;
   while (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
     ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
@@ -36,7 +37,17 @@ int64_t mp::collapsedFactor(Value value) {
   return factor;
 }
 
-std::optional<unsigned> mp::argumentOf(Value value) {
+std::optional<int64_t> kernel::dynamicFactor(linalg::GenericOp op) {
+  for (Value input : op.getDpsInputs()) {
+    auto type = dyn_cast<RankedTensorType>(input.getType());
+    if (type && type.getRank() != 0 && type.isDynamicDim(0) &&
+        argumentOf(input))
+      return collapsedFactor(input);
+  }
+  return std::nullopt;
+}
+
+std::optional<unsigned> mlir::mp::argumentOf(Value value) {
   while (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>())
     value = collapse.getSrc();
   auto argument = dyn_cast<BlockArgument>(value);
@@ -45,7 +56,7 @@ std::optional<unsigned> mp::argumentOf(Value value) {
   return argument.getArgNumber();
 }
 
-SmallVector<unsigned> mp::resultsOf(Value value) {
+SmallVector<unsigned> mlir::mp::resultsOf(Value value) {
   SmallVector<unsigned> results;
   for (OpOperand &use : value.getUses()) {
     if (isa<func::ReturnOp>(use.getOwner()))
@@ -113,7 +124,7 @@ bool kernel::allowsContraction(func::FuncOp func) {
   return attribute && attribute.getValue();
 }
 
-FailureOr<Kernel> mp::parseKernel(func::FuncOp func) {
+FailureOr<Kernel> mlir::mp::parseKernel(func::FuncOp func) {
   if (failed(checkForm(func)))
     return failure();
   if (linalg::GenericOp contraction = findContraction(func)) {
@@ -128,7 +139,7 @@ FailureOr<Kernel> mp::parseKernel(func::FuncOp func) {
   return Kernel(std::move(*rows));
 }
 
-FailureOr<Kernel> mp::parseKernel(ModuleOp module) {
+FailureOr<Kernel> mlir::mp::parseKernel(ModuleOp module) {
   auto func = module.lookupSymbol<func::FuncOp>(kKernelName);
   if (!func || !llvm::hasSingleElement(module.getOps()))
     return emitRule(module, 1)

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "runtime/Kernel.h"
 #include <optional>
 #include <variant>
 
@@ -78,6 +79,12 @@ struct MatmulKernel {
   /// What multiplies the size that a call gives for the dynamic extent: static
   /// dimensions that are collapsed into it.
   int64_t dynamicFactor = 1;
+  /// One of the extents above, as a launch computes it.
+  ::mp::runtime::Extent extent(int64_t size) const {
+    if (ShapedType::isDynamic(size))
+      return {dynamicFactor, 0};
+    return {size, -1};
+  }
   MatmulOperand lhs, rhs;
   /// The arithmetic after the accumulator. Its arguments are the accumulator
   /// (f32), then one scalar for each of `operands`, in order (the arguments for
@@ -115,6 +122,8 @@ struct RowStage {
 struct RowKernel {
   func::FuncOp func;
   int64_t rows, columns;
+  /// As for a matmul: of dynamic rows.
+  int64_t dynamicFactor = 1;
   llvm::SmallVector<RowStage> stages;
   bool contract = false;
 };
@@ -126,9 +135,6 @@ FailureOr<Kernel> parseKernel(func::FuncOp func);
 
 /// Finds `@kernel` in a module and takes it apart.
 FailureOr<Kernel> parseKernel(ModuleOp module);
-
-/// The static dimensions that are collapsed into the first one of `value`.
-int64_t collapsedFactor(Value value);
 
 /// The function argument behind a value, through collapse_shape.
 std::optional<unsigned> argumentOf(Value value);

@@ -108,9 +108,7 @@ LogicalResult Parser::parseContraction() {
   kernel.m = extentOf(contraction, loops.m());
   kernel.n = extentOf(contraction, loops.n());
   kernel.k = extentOf(contraction, loops.k());
-  for (Value input : contraction.getDpsInputs())
-    if (cast<RankedTensorType>(input.getType()).isDynamicDim(0))
-      kernel.dynamicFactor = collapsedFactor(input);
+  kernel.dynamicFactor = dynamicFactor(contraction).value_or(1);
   return success();
 }
 

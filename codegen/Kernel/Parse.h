@@ -30,7 +30,11 @@ std::optional<SmallVector<unsigned>> loopsOf(AffineMap map);
 /// The op whose value a body yields at this position.
 Operation *yieldedOp(linalg::GenericOp op, unsigned position = 0);
 
-/// Whether the first loop alone is reduced over.
+/// What multiplies the size of a call in a dynamic argument of `op`; nullopt if
+/// it reads none.
+std::optional<int64_t> dynamicFactor(linalg::GenericOp op);
+
+/// Whether a loop is reduced over.
 bool isReduction(linalg::GenericOp op, unsigned loop);
 
 /// Static extent of a loop, or kDynamic.

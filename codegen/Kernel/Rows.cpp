@@ -212,6 +212,9 @@ FailureOr<RowKernel> Parser::parse() {
   for (auto op : kernel.func.getOps<linalg::GenericOp>())
     if (failed(parseStage(op)))
       return failure();
+  for (const RowStage &stage : kernel.stages)
+    if (std::optional<int64_t> factor = dynamicFactor(stage.op))
+      kernel.dynamicFactor = *factor;
   if (!hasExtents)
     return emitRule(kernel.func, 8) << "a row kernel loops over a matrix";
   size_t written = 0;

@@ -1,36 +1,12 @@
 //===- Plan.cpp - how a matmul becomes a wgmma kernel ---------------------===//
 
 #include "codegen/CUDA/Hopper/Plan.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 using namespace mlir::mp::cuda::hopper;
 using ::mp::runtime::TensorMap;
-
-/// What multiplies the dynamic first dimension of an operand: the dimensions
-/// that are collapsed into it.
-static int64_t dynamicFactor(Value value) {
-  int64_t factor = 1;
-  while (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
-    ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
-    for (int64_t dim : collapse.getReassociationIndices().front())
-      if (!ShapedType::isDynamic(shape[dim]))
-        factor *= shape[dim];
-    value = collapse.getSrc();
-  }
-  return factor;
-}
-
-/// The operands of the contraction, as they are collapsed.
-static linalg::GenericOp contractionOf(const MatmulKernel &kernel) {
-  func::FuncOp func = kernel.func;
-  for (auto generic : func.getOps<linalg::GenericOp>())
-    if (generic.getNumLoops() >= 3 && generic.getNumReductionLoops() == 1)
-      return generic;
-  llvm_unreachable("a matmul kernel has a contraction");
-}
 
 static TensorMap::Element mapElement(Type type) {
   if (type.isF16())
@@ -54,7 +30,6 @@ private:
     whyNot = reason.str();
     return failure();
   }
-  Extent extent(int64_t size) const;
   LogicalResult checkKernel();
   LogicalResult addOperand(const MatmulOperand &operand, bool isLhs);
   void addResult(unsigned result, std::optional<unsigned> yielded,
@@ -68,16 +43,6 @@ private:
   Plan plan;
 };
 } // namespace
-
-Extent Planner::extent(int64_t size) const {
-  if (!ShapedType::isDynamic(size))
-    return {size, -1};
-  linalg::GenericOp contraction = contractionOf(kernel);
-  for (Value input : contraction.getDpsInputs())
-    if (cast<RankedTensorType>(input.getType()).isDynamicDim(0))
-      return {dynamicFactor(input), 0};
-  llvm_unreachable("a dynamic extent is that of an operand");
-}
 
 LogicalResult Planner::checkKernel() {
   if (!kernel.lhs.element.isF16() && !kernel.lhs.element.isBF16())
@@ -178,10 +143,10 @@ LogicalResult Planner::shareMemory() {
 FailureOr<Plan> Planner::run() {
   if (failed(checkKernel()))
     return failure();
-  plan.batch = extent(kernel.batch);
-  plan.m = extent(kernel.m);
-  plan.n = extent(kernel.n);
-  plan.k = extent(kernel.k);
+  plan.batch = kernel.extent(kernel.batch);
+  plan.m = kernel.extent(kernel.m);
+  plan.n = kernel.extent(kernel.n);
+  plan.k = kernel.extent(kernel.k);
   if (failed(addOperand(kernel.lhs, true)) ||
       failed(addOperand(kernel.rhs, false)))
     return failure();

@@ -22,35 +22,6 @@ int64_t cuda::bytesOf(Type element) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
-/// What multiplies the one size of a call: an argument may have several
-/// dimensions where the kernel has one.
-static int64_t dynamicFactor(const MatmulKernel &kernel) {
-  auto factorOf = [&](const MatmulOperand &operand,
-                      ArrayRef<int64_t> extents) -> std::optional<int64_t> {
-    auto type = cast<RankedTensorType>(
-        functionOf(kernel).getArgumentTypes()[operand.argument]);
-    if (type.hasStaticShape())
-      return std::nullopt;
-    int64_t factor = 1;
-    for (int64_t size : type.getShape().drop_front())
-      factor *= size;
-    for (int64_t extent : extents)
-      if (!ShapedType::isDynamic(extent))
-        factor /= extent;
-    return factor;
-  };
-  auto batchOf = [&](const MatmulOperand &operand) {
-    return operand.batched ? kernel.batch : 1;
-  };
-  if (auto factor =
-          factorOf(kernel.lhs, {batchOf(kernel.lhs), kernel.m, kernel.k}))
-    return *factor;
-  if (auto factor =
-          factorOf(kernel.rhs, {batchOf(kernel.rhs), kernel.k, kernel.n}))
-    return *factor;
-  return 1;
-}
-
 static bool isDynamic(const MatmulKernel &kernel) {
   return ShapedType::isDynamicShape(
       {kernel.batch, kernel.m, kernel.n, kernel.k});
@@ -146,7 +117,7 @@ void Emitter::takeArguments(Frame &frame, gpu::GPUFuncOp function) {
   Value dynamic;
   if (isDynamic(kernel)) {
     Value size = arith::TruncIOp::create(b, b.getI32Type(), values.front());
-    dynamic = b.mul(size, dynamicFactor(kernel));
+    dynamic = b.mul(size, kernel.dynamicFactor);
     values = values.drop_front();
   }
   if (!values.empty())
@@ -228,7 +199,7 @@ void Emitter::describe(::mp::runtime::CudaKernel &launch) {
   for (int i = 0; i < 3; ++i) {
     bool fixed = !ShapedType::isDynamic(extents[i]);
     launch.grid.extent[i] = fixed ? extents[i] : -1;
-    launch.grid.factor[i] = fixed ? 1 : dynamicFactor(kernel);
+    launch.grid.factor[i] = fixed ? 1 : kernel.dynamicFactor;
     launch.grid.tile[i] = tiles[i];
   }
   launch.grid.factor[2] *= schedule.splitK;

@@ -78,23 +78,6 @@ void RowEmitter::makeFunction() {
   b.setInsertionPointToStart(&func.getBody().front());
 }
 
-/// How many rows of the kernel one unit of its dynamic size stands for.
-int64_t RowEmitter::rowFactor() {
-  for (BlockArgument argument : source.getArguments()) {
-    auto type = cast<RankedTensorType>(argument.getType());
-    if (type.getRank() == 0 || !type.isDynamicDim(0))
-      continue;
-    int64_t inner = 1;
-    for (int64_t extent : type.getShape().drop_front())
-      inner *= extent;
-    for (const RowStage &stage : kernel.stages)
-      for (auto [input, access] : inputsOf(stage))
-        if (argumentOf(input) == argument.getArgNumber())
-          return access == Access::Element ? inner / kernel.columns : inner;
-  }
-  return 1;
-}
-
 static Value idOf(ImplicitLocOpBuilder &b, Value index) {
   return arith::IndexCastOp::create(b, b.getI64Type(), index);
 }
@@ -113,9 +96,9 @@ void RowEmitter::setUp() {
           ? idOf(b, gpu::BlockIdOp::create(b, gpu::Dimension::y, nullptr))
           : constantOf(b, 0);
   size_t buffers = source.getNumArguments() + source.getNumResults();
-  rows = hasDynamicRows()
-             ? scaled(b, func.getArgument(buffers), rowFactor(), Value())
-             : constantOf(b, kernel.rows);
+  rows = hasDynamicRows() ? scaled(b, func.getArgument(buffers),
+                                   kernel.dynamicFactor, Value())
+                          : constantOf(b, kernel.rows);
   if (hasColumnSums())
     workspace = func.getArgument(buffers + sizesOf());
   for (const RowStage &stage : kernel.stages)
@@ -198,7 +181,7 @@ void RowEmitter::emitRowLoop() {
   ::mp::runtime::CudaKernel launch{};
   launch.name = kKernelName.data();
   launch.grid.extent[0] = hasDynamicRows() ? -1 : kernel.rows;
-  launch.grid.factor[0] = rowFactor();
+  launch.grid.factor[0] = kernel.dynamicFactor;
   launch.grid.tile[0] = schedule.blockRows();
   launch.grid.extent[1] = kernel.columns;
   launch.grid.tile[1] = schedule.tile;

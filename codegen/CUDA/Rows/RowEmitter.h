@@ -40,7 +40,6 @@ private:
   SmallVector<Value> emitRow(Value wanted, SmallVector<Value> columnSums);
   Value stepsOfBlock();
   ::mp::runtime::CudaKernel launch();
-  int64_t rowFactor();
   unsigned sizesOf() const { return hasDynamicRows() ? 1 : 0; }
   bool hasDynamicRows() const { return ShapedType::isDynamic(kernel.rows); }
 
