@@ -139,8 +139,8 @@ def WidenPinned : Pass<"mp-widen-pinned", "::mlir::func::FuncOp"> {
     the trace does not have. A policy's `fp32`: the operation is computed in f32,
     for `where = "operands"` or `"both"` from the values that autocast rounded.
     And a router: the matrix product whose scores choose an expert hands on its
-    f32 accumulator, of operands that stay half (not in `strict`; on a target
-    without such products the operands are widened, which gives the same). What
+    f32 accumulator, of operands that stay half (not in `strict`, and only on a
+    target with such products: elsewhere it would move more bytes). What
     reads the result in half reads it rounded, as before; a rounding that all
     readers widen again goes with mp-eliminate-casts. An operation whose type an
     argument names, or that does not compute, is left alone, with a record.

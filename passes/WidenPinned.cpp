@@ -180,6 +180,12 @@ bool WidenPinned::visit(Operation *op, RewriteLog &log) {
     log.miss(rule, op, why);
     return true;
   }
+  if (!isPolicy && !hasWideProduct(op)) {
+    // Widened operands and an f32 result would move more bytes than the trace.
+    log.miss(rule, op,
+             "the target has no product of halves with an f32 result");
+    return true;
+  }
   Builder builder(op->getContext());
   SmallVector<NamedAttribute, 1> entry;
   if (!demand.operands.empty())
