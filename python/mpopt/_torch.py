@@ -384,8 +384,11 @@ def viewed_fake(target: Any, value: Any, rest: Sequence[Any]) -> torch.Tensor | 
     from torch._dispatch.python import no_python_dispatcher
     from torch._subclasses.fake_tensor import FakeTensor, in_kernel_invocation_manager
 
-    with no_python_dispatcher(), in_kernel_invocation_manager(value.fake_mode):
-        meta = target(value, *rest)
+    try:
+        with no_python_dispatcher(), in_kernel_invocation_manager(value.fake_mode):
+            meta = target(value, *rest)
+    except (RuntimeError, ValueError, IndexError):
+        return None  # the dispatcher says whether it is an error, and which
     return FakeTensor(value.fake_mode, meta, value.device) if type(meta) is torch.Tensor else None
 
 
