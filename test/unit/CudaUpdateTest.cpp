@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Ptxas.h"
 #include "codegen/CUDA/Lowering.h"
+#include "codegen/CUDA/Update/Measure.h"
 #include "codegen/CUDA/Update/Update.h"
 #include "runtime/Numerics.h"
 #include "runtime/Update/Factors.h"
@@ -284,4 +286,46 @@ TEST_F(CudaUpdateTest, SaysWhatIsWrong) {
   kernel.isNesterov = true;
   EXPECT_EQ(cuda::whatIsWrong(kernel),
             "Nesterov's rule needs SGD with momentum");
+}
+
+static void expectFits(cuda::EmittedKernel emitted, StringRef chip,
+                       std::string &ptx) {
+  ptx = cuda::compileToPTX(*emitted.module, *cuda::findChip(chip)).value_or("");
+  std::optional<test::PtxasReport> report = test::assemble(ptx, chip);
+  ASSERT_TRUE(report->isAssembled) << report->text;
+  EXPECT_EQ(report->spilledBytes, 0) << report->text;
+  EXPECT_LE(report->registers, 128);
+}
+
+static unsigned count(StringRef text, StringRef what) {
+  return text.count(what);
+}
+
+// Roots and quotients are rounded correctly, and each fused multiply-add is one
+// that the CPU has.
+TEST_F(CudaUpdateTest, Assembled) {
+  if (!test::assemble("", "sm_80"))
+    GTEST_SKIP() << "no ptxas";
+  cuda::UpdateKernel kernel;
+  kernel.first = kernel.second = Format::F32;
+  kernel.gradient = Format::BF16;
+  kernel.copy = Format::BF16;
+  kernel.clearsGradients = true;
+  for (StringRef chip : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
+    SCOPED_TRACE(chip.str());
+    std::string ptx;
+    expectFits(*cuda::emitUpdate(context, kernel), chip, ptx);
+    // Eight elements at a time, then one.
+    EXPECT_EQ(count(ptx, "sqrt.rn.f32"), 9u);
+    EXPECT_EQ(count(ptx, "div.rn.f32"), 18u);
+    // Blackwell does two at once.
+    EXPECT_EQ(count(ptx, "fma.rn.f32") + count(ptx, "fma.rn.f32x2"), 27u);
+    EXPECT_EQ(count(ptx, "sqrt.approx"), 0u);
+    EXPECT_EQ(count(ptx, "div.full"), 0u);
+    EXPECT_EQ(count(ptx, "st.global.v4.b32") + count(ptx, "st.global.v2.b64"),
+              9u);
+    expectFits(cuda::emitMeasure(context, Format::BF16), chip, ptx);
+    expectFits(cuda::emitDecide(context, *mpopt::findScalerRule("megatron")),
+               chip, ptx);
+  }
 }
