@@ -75,7 +75,7 @@ static Gradient makeGradient(Format format, size_t size, size_t offset,
 }
 
 static std::vector<Gradient> makeGradients(Format format) {
-  std::mt19937 random(3);
+  std::mt19937 random(3); // NOLINT(bugprone-random-generator-seed)
   std::vector<Gradient> all;
   size_t unaligned = format == Format::F32 ? 4 : 2;
   for (size_t size : {1, 64, 511, 512, 5000, 32768})
@@ -200,7 +200,7 @@ static std::vector<ScalerRule> rulesToTry() {
 }
 
 TEST_F(CudaMeasureTest, TracesOfTheScaler) {
-  std::mt19937 random(11);
+  std::mt19937 random(11); // NOLINT(bugprone-random-generator-seed)
   for (const ScalerRule &rule : rulesToTry()) {
     SCOPED_TRACE(rule.name);
     auto kernel = load(cuda::emitDecide(context, rule));

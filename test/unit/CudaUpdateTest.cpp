@@ -162,6 +162,7 @@ void CudaUpdateTest::check(const cuda::UpdateKernel &kernel,
                            const Decision &decision, unsigned seed) {
   std::vector<Storage> cpu = makeAll(kernel, seed), gpu = makeAll(kernel, seed);
   std::vector<Tensor> tensors;
+  tensors.reserve(cpu.size());
   for (Storage &s : cpu)
     tensors.push_back(s.tensor);
   applyUpdate(tensors, {group}, decision, kPortable, serialFor);
@@ -236,7 +237,7 @@ static std::optional<Format> anyFormat(std::mt19937 &random, bool canBeNone) {
 
 // Half the choices of `anyFormat` and the options of each algorithm.
 TEST_F(CudaUpdateTest, RandomOptions) {
-  std::mt19937 random(9);
+  std::mt19937 random(9); // NOLINT(bugprone-random-generator-seed)
   for (unsigned i = 0; i < 24; ++i) {
     SCOPED_TRACE(i);
     auto algorithm = Algorithm(random() % 3);

@@ -132,7 +132,7 @@ static Access accessOf(Kind kind) {
 }
 
 static double neutralOf(Operation *combiner) {
-  return combiner && isa<arith::MaximumFOp>(combiner) ? -INFINITY : 0;
+  return isa_and_nonnull<arith::MaximumFOp>(combiner) ? -INFINITY : 0;
 }
 
 void Interpreter::run(const RowStage &stage) {

@@ -89,7 +89,7 @@ TEST_F(RowsTest, IntegersAreExact) {
 }
 
 TEST_F(RowsTest, RandomShapes) {
-  std::mt19937 random(5);
+  std::mt19937 random(5); // NOLINT(bugprone-random-generator-seed)
   for (int i = 0; i < 20; ++i) {
     StringRef family = kFamilies[random() % std::size(kFamilies)];
     StringRef element = random() % 2 ? "bf16" : "f16";

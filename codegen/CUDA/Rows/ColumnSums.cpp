@@ -105,7 +105,7 @@ void RowEmitter::joinGroups(unsigned sum, ValueRange vectors) {
 }
 
 /// From registers to the workspace.
-void RowEmitter::storeColumnSums(Values sums) {
+void RowEmitter::storeColumnSums(const Values &sums) {
   size_t chunks = schedule.chunks();
   for (unsigned sum = 0; sum * chunks < sums.size(); ++sum) {
     ArrayRef<Value> vectors = ArrayRef<Value>(sums).slice(sum * chunks, chunks);

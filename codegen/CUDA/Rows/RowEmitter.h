@@ -79,7 +79,7 @@ private:
   Values initialColumnSums();
   unsigned columnSumNumber(const RowStage *stage) const;
   void addInWorkspace(unsigned sum, const Chunk &chunk, Value value);
-  void storeColumnSums(Values sums);
+  void storeColumnSums(const Values &sums);
   void joinGroups(unsigned sum, ValueRange vectors);
   Value positionOf(Value slice, int64_t element);
   Value partialIndex(Value ofRowBlock, unsigned sum, Value position);
