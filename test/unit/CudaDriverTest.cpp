@@ -97,6 +97,28 @@ TEST_F(CudaDriverTest, LaunchesOnTheGivenStream) {
       << log();
 }
 
+// The device has four multiprocessors.
+TEST_F(CudaDriverTest, LaunchesNoMoreBlocksThanRunAtOnce) {
+  CudaKernel kernel{"k",
+                    {{-1, 512, 1}, {1, 1, 1}, {128, 128, 1}, true, 2},
+                    {384, 1, 1},
+                    1024};
+  auto program = load(kernel);
+  ASSERT_TRUE(program) << error;
+  int64_t few[] = {128}, many[] = {300};
+  void *buffers[] = {nullptr, nullptr};
+  auto launch = [&](const int64_t *sizes) {
+    EXPECT_TRUE(
+        program->launch({buffers, 2, sizes, 1, nullptr, streamOf(0x77)}, error))
+        << error;
+    return log();
+  };
+  EXPECT_NE(launch(many).find("cuLaunchKernel 8x1x1 of 384x1x1"),
+            std::string::npos);
+  EXPECT_NE(launch(few).find("cuLaunchKernel 4x1x1 of 384x1x1"),
+            std::string::npos);
+}
+
 /// What a kernel on the host saw.
 struct Seen {
   unsigned blocks;

@@ -66,7 +66,7 @@ EXPORT int cuDeviceGet(int *device, int ordinal) {
   return call("cuDeviceGet", " %d", ordinal);
 }
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  *value = attribute == 75 ? 9 : 0;
+  *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0;
   return call("cuDeviceGetAttribute", " %d of %d", attribute, device);
 }
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
