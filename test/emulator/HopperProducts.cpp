@@ -2,13 +2,13 @@
 
 #include "test/emulator/Hopper.h"
 #include "test/emulator/HopperOperations.h"
-#include "llvm/ADT/Twine.h"
 
 #include <cstring>
 
 using namespace mlir::mp::emulator;
 
-static constexpr unsigned kRows = 64, kDepth = 16, kPiece = 16;
+static constexpr unsigned kRows = 64, kPiece = 16;
+static constexpr size_t kDepth = 16;
 
 namespace {
 /// What one thread hands over, beside 64 * columns / 128 accumulators.

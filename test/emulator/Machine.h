@@ -61,12 +61,14 @@ struct Meeting {
   template <typename T>
   T argument(unsigned lane, unsigned i) const {
     T value;
-    std::memcpy(&value, arguments[lane] + i * slotBytes, sizeof value);
+    std::memcpy(static_cast<void *>(&value), arguments[lane] + i * slotBytes,
+                sizeof value);
     return value;
   }
   template <typename T>
   void setResult(unsigned lane, unsigned i, T value) const {
-    std::memcpy(results[lane] + i * slotBytes, &value, sizeof value);
+    std::memcpy(results[lane] + i * slotBytes,
+                static_cast<const void *>(&value), sizeof value);
   }
 };
 
@@ -81,12 +83,14 @@ struct Call {
   template <typename T>
   T argument(unsigned i) const {
     T value;
-    std::memcpy(&value, arguments + i * slotBytes, sizeof value);
+    std::memcpy(static_cast<void *>(&value), arguments + i * slotBytes,
+                sizeof value);
     return value;
   }
   template <typename T>
   void setResult(T value, unsigned i = 0) const {
-    std::memcpy(results + i * slotBytes, &value, sizeof value);
+    std::memcpy(results + i * slotBytes, static_cast<const void *>(&value),
+                sizeof value);
   }
 };
 

@@ -31,7 +31,7 @@ inline constexpr llvm::StringLiteral entryName = "mp_emulator_entry";
 inline constexpr llvm::StringLiteral replacedPrefix = "mp.nvvm.";
 
 /// Arguments and results of an operation lie this many bytes apart.
-inline constexpr unsigned slotBytes = 16;
+inline constexpr size_t slotBytes = 16;
 
 enum AccessFlags : uint32_t { Read = 0, Write = 1, Atomic = 2 };
 

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::mp::cuda;
 using namespace mlir::mp::cuda::hopper;
 
-static constexpr int kBarrierBytes = 8;
+static constexpr int64_t kBarrierBytes = 8;
 
 Value hopper::fullBarrier(Emission &e, Value stage) {
   Value offset = e.b.add(e.b.mul(stage, kBarrierBytes), e.plan.barrierOffset());
@@ -31,7 +31,7 @@ void hopper::emitBarriers(Emission &e) {
   Value isFirst = e.b.isEqual(
       e.b.add(e.thread, e.b.mul(e.warpgroup, kWarpgroup)), e.b.i32(0));
   e.ifThen(isFirst, [&] {
-    for (int stage = 0; stage < e.plan.stages; ++stage) {
+    for (int64_t stage = 0; stage < e.plan.stages; ++stage) {
       NVVM::MBarrierInitOp::create(e.b, fullBarrier(e, e.b.i32(stage)),
                                    e.b.i32(1), Value());
       NVVM::MBarrierInitOp::create(e.b, emptyBarrier(e, e.b.i32(stage)),
@@ -44,7 +44,7 @@ void hopper::emitBarriers(Emission &e) {
 
 void hopper::emitWait(Emission &e, Value barrier, Value parity) {
   // The hardware suspends the thread for up to so many nanoseconds at a time.
-  constexpr int kTicks = 10000000;
+  constexpr int64_t kTicks = 10000000;
   NVVM::MBarrierTryWaitParityOp::create(e.b, barrier, parity, e.b.i32(kTicks));
 }
 
@@ -56,7 +56,7 @@ RingPosition hopper::nextPosition(Emission &e, RingPosition position) {
           e.b.select(wraps, flipped, position.parity)};
 }
 
-void hopper::emitBarrier(Emission &e, Value id, int threads) {
+void hopper::emitBarrier(Emission &e, Value id, int64_t threads) {
   NVVM::BarrierOp::create(e.b, TypeRange{}, id, e.b.i32(threads),
                           NVVM::BarrierReductionAttr(), Value());
 }

@@ -31,7 +31,7 @@ static int64_t tilesOf(const MatmulKernel &kernel, const Schedule &s) {
 }
 
 static double cyclesOf(const MatmulKernel &kernel, const Schedule &s,
-                       int processors) {
+                       int64_t processors) {
   int64_t waves =
       llvm::divideCeil(tilesOf(kernel, s), int64_t(s.blocks) * processors);
   double products = double(s.blockM()) * s.blockN * kStep / kProductsPerCycle;
@@ -45,7 +45,7 @@ static double cyclesOf(const MatmulKernel &kernel, const Schedule &s,
 }
 
 const Schedule &hopper::chooseSchedule(const MatmulKernel &kernel,
-                                       int processors) {
+                                       int64_t processors) {
   return *llvm::min_element(schedules(), [&](const Schedule &a,
                                              const Schedule &b) {
     return cyclesOf(kernel, a, processors) < cyclesOf(kernel, b, processors);
@@ -53,7 +53,7 @@ const Schedule &hopper::chooseSchedule(const MatmulKernel &kernel,
 }
 
 bool hopper::leavesIdle(const MatmulKernel &kernel, const Schedule &schedule,
-                        int processors) {
+                        int64_t processors) {
   constexpr int64_t kLong = 1024;
   return known(kernel.k) >= kLong && 2 * tilesOf(kernel, schedule) < processors;
 }

@@ -59,7 +59,7 @@ Value emptyBarrier(Emission &e, Value stage);
 void emitWait(Emission &e, Value barrier, Value parity);
 RingPosition nextPosition(Emission &e, RingPosition position);
 /// A barrier of so many threads.
-void emitBarrier(Emission &e, Value id, int threads);
+void emitBarrier(Emission &e, Value id, int64_t threads);
 /// The first lane of the warpgroup's first warp, chosen by the hardware.
 void ifElected(Emission &e, llvm::function_ref<void()> body);
 
@@ -98,12 +98,12 @@ void emitEpilogue(Emission &e, ArrayRef<Value> accumulators);
 struct Pair {
   Value row, column;
   /// Which eight columns of the tile, and which eight rows of the warp's 16.
-  int group, half;
+  int64_t group, half;
   Value value; ///< vector<2xT>
 };
 void emitStore(Emission &e, const ResultPlan &result, Pair pair);
 /// Moves strip number `strip` to global memory, after all its emitStore.
-void endStrip(Emission &e, int strip);
+void endStrip(Emission &e, int64_t strip);
 /// Waits until shared memory has been read.
 void endStores(Emission &e);
 

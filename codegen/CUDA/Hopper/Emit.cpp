@@ -40,7 +40,8 @@ static void markMap(Emission &e, LLVM::LLVMFuncOp func, unsigned argument) {
 static void setLaunchBounds(Emission &e, LLVM::LLVMFuncOp func) {
   func->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), e.b.getUnitAttr());
   func->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                e.b.getDenseI32ArrayAttr({e.schedule.threads(), 1, 1}));
+                e.b.getDenseI32ArrayAttr(
+                    {static_cast<int32_t>(e.schedule.threads()), 1, 1}));
   func->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
                 e.b.getI32IntegerAttr(e.schedule.launchRegisters));
 }
@@ -111,7 +112,7 @@ static void emitBody(Emission &e) {
 
 static void setGrid(Emission &e, ::mp::runtime::CudaKernel &launch) {
   const Extent *extents[] = {&e.plan.m, &e.plan.n, &e.plan.batch};
-  for (int i = 0; i < 3; ++i) {
+  for (int64_t i = 0; i < 3; ++i) {
     bool isDynamic = extents[i]->size >= 0;
     launch.grid.extent[i] =
         isDynamic ? -1 - extents[i]->size : extents[i]->factor;
@@ -162,7 +163,7 @@ bool hopper::supports(const Chip &chip) { return chip.name == "sm_90a"; }
 std::optional<EmittedKernel> hopper::emitFor(const MatmulKernel &kernel,
                                              const Chip &chip,
                                              std::string &whyNot) {
-  int processors = chip.multiprocessors;
+  int64_t processors = chip.multiprocessors;
   const Schedule &schedule = chooseSchedule(kernel, processors);
   if (leavesIdle(kernel, schedule, processors)) {
     whyNot = "the result has too few tiles; splitting k uses more of the chip";

@@ -25,10 +25,10 @@ public:
   void run();
 
 private:
-  void runStrip(int strip);
-  void setRow(int half);
-  void setColumn(int group);
-  void runPair(int group, int half);
+  void runStrip(int64_t strip);
+  void setRow(int64_t half);
+  void setColumn(int64_t group);
+  void runPair(int64_t group, int64_t half);
   Value load(const KernelOperand &operand);
   Value loadPair(const KernelOperand &operand, Value matrix, Value row,
                  Value rowLength);
@@ -52,11 +52,11 @@ Value Epilogue::toPair(Value scalar) {
 }
 
 /// Whether all tiles are whole along an extent.
-static bool isWhole(const Extent &extent, int tile) {
+static bool isWhole(const Extent &extent, int64_t tile) {
   return extent.size < 0 && extent.factor % tile == 0;
 }
 
-void Epilogue::setRow(int half) {
+void Epilogue::setRow(int64_t half) {
   Value inWarp = e.b.add(e.b.div(e.lane, 4), 8 * half);
   Value inWarpgroup = e.b.add(e.b.mul(e.warp, 16), inWarp);
   row = e.b.add(e.b.add(e.tile.m, e.b.mul(e.consumer, kRowsOfWgmma)),
@@ -66,7 +66,7 @@ void Epilogue::setRow(int half) {
                 : e.b.minOf(row, e.b.sub(e.m, e.b.i32(1)));
 }
 
-void Epilogue::setColumn(int group) {
+void Epilogue::setColumn(int64_t group) {
   Value inGroup = e.b.mul(e.b.rem(e.lane, 4), 2);
   column = e.b.add(e.b.add(e.tile.n, inGroup), 8 * group);
   readColumn = column;
@@ -150,7 +150,7 @@ SmallVector<Value> Epilogue::loopIndices() {
   return indices;
 }
 
-void Epilogue::runPair(int group, int half) {
+void Epilogue::runPair(int64_t group, int64_t half) {
   Value sum = vector::FromElementsOp::create(
       e.b, VectorType::get({2}, e.b.getF32Type()),
       accumulators.slice(4 * group + 2 * half, 2));
@@ -168,10 +168,10 @@ void Epilogue::runPair(int group, int half) {
   }
 }
 
-void Epilogue::runStrip(int strip) {
-  for (int half : {0, 1}) {
+void Epilogue::runStrip(int64_t strip) {
+  for (int64_t half : {0, 1}) {
     setRow(half);
-    for (int group = 0; group < kStrip / 8; ++group) {
+    for (int64_t group = 0; group < kStrip / 8; ++group) {
       setColumn(strip * kStrip / 8 + group);
       runPair(strip * kStrip / 8 + group, half);
     }
@@ -180,7 +180,7 @@ void Epilogue::runStrip(int strip) {
 }
 
 void Epilogue::run() {
-  for (int strip = 0; strip < e.schedule.blockN / kStrip; ++strip)
+  for (int64_t strip = 0; strip < e.schedule.blockN / kStrip; ++strip)
     runStrip(strip);
 }
 

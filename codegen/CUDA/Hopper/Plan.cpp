@@ -87,7 +87,7 @@ LogicalResult Planner::addOperand(const MatmulOperand &operand, bool isLhs) {
 /// A map for a result whose rows a tensor map can describe.
 std::optional<unsigned> Planner::addResultMap(const ResultPlan &result) {
   Type element = result.element;
-  int bytes = result.elementBytes();
+  int64_t bytes = result.elementBytes();
   if (!isa<FloatType>(element) || plan.n.factor * bytes % 16)
     return std::nullopt;
   TensorMap map;
@@ -126,12 +126,12 @@ void Planner::addResults() {
 /// Two staging buffers, so that one is stored while the next is filled, unless
 /// that leaves too few stages.
 LogicalResult Planner::shareMemory() {
-  constexpr int kFewStages = 3;
+  constexpr int64_t kFewStages = 3;
   const Schedule &schedule = *plan.schedule;
-  for (int buffers : {2, 1}) {
+  for (int64_t buffers : {2, 1}) {
     plan.stagingBuffers = buffers;
-    int left = schedule.availableBytes() - plan.stagingBytes();
-    int fitting = left / (schedule.stageBytes() + 2 * 8);
+    int64_t left = schedule.availableBytes() - plan.stagingBytes();
+    int64_t fitting = left / (schedule.stageBytes() + 2 * 8);
     plan.stages = std::min(schedule.stages, fitting);
     if (plan.stages >= kFewStages)
       return success();

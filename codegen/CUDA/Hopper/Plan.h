@@ -18,16 +18,16 @@ struct OperandPlan {
   bool isKMajor;
   bool isBatched;
   /// Rows (lhs) or columns (rhs) of the tile.
-  int tile;
+  int64_t tile;
 
-  int copies() const { return isKMajor ? 1 : tile / kStep; }
-  int copyBytes() const { return tile * kStep * 2 / copies(); }
+  int64_t copies() const { return isKMajor ? 1 : tile / kStep; }
+  int64_t copyBytes() const { return tile * kStep * 2 / copies(); }
 };
 
 /// Results are stored in strips of so many columns: one box of 128 bytes if
 /// elements have two bytes.
-inline constexpr int kStrip = 64;
-inline constexpr int kBoxBytes = kRowsOfWgmma * kSwizzleBytes;
+inline constexpr int64_t kStrip = 64;
+inline constexpr int64_t kBoxBytes = kRowsOfWgmma * kSwizzleBytes;
 
 /// One result of the kernel.
 struct ResultPlan {
@@ -40,11 +40,11 @@ struct ResultPlan {
   /// The tensor map that stores it, where its rows allow one.
   std::optional<unsigned> map;
   /// Where its boxes stand among those that are staged together.
-  int stagedAt = 0;
+  int64_t stagedAt = 0;
 
-  int elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
   /// Boxes of kStrip columns, 64 rows each.
-  int boxes() const { return kStrip * elementBytes() / kSwizzleBytes; }
+  int64_t boxes() const { return kStrip * elementBytes() / kSwizzleBytes; }
 };
 
 struct Plan {
@@ -56,19 +56,19 @@ struct Plan {
   llvm::SmallVector<::mp::runtime::TensorMap> maps;
 
   /// Stages of the ring.
-  int stages = 0;
+  int64_t stages = 0;
   /// Bytes that one warpgroup stages of a strip, and how many such buffers it
   /// has.
-  int stagedBytes = 0, stagingBuffers = 0;
+  int64_t stagedBytes = 0, stagingBuffers = 0;
 
   // Shared memory: the ring, the staging buffers of each warpgroup, then for
   // each stage a barrier "full" and a barrier "empty".
-  int ringBytes() const { return stages * schedule->stageBytes(); }
-  int stagingBytes() const {
+  int64_t ringBytes() const { return stages * schedule->stageBytes(); }
+  int64_t stagingBytes() const {
     return schedule->consumers * stagingBuffers * stagedBytes;
   }
-  int barrierOffset() const { return ringBytes() + stagingBytes(); }
-  int sharedBytes() const { return barrierOffset() + stages * 2 * 8; }
+  int64_t barrierOffset() const { return ringBytes() + stagingBytes(); }
+  int64_t sharedBytes() const { return barrierOffset() + stages * 2 * 8; }
   bool isBatchedKernel() const { return batch.size >= 0 || batch.factor != 1; }
 };
 
@@ -79,12 +79,12 @@ FailureOr<Plan> plan(const MatmulKernel &kernel, const Schedule &schedule,
 
 /// The schedule that fits the shape best: the most work in flight without
 /// leaving multiprocessors idle.
-const Schedule &chooseSchedule(const MatmulKernel &kernel, int processors);
+const Schedule &chooseSchedule(const MatmulKernel &kernel, int64_t processors);
 
 /// Whether the tiles are so few, and k so long, that a kernel that splits k is
 /// the better one.
 bool leavesIdle(const MatmulKernel &kernel, const Schedule &schedule,
-                int processors);
+                int64_t processors);
 
 } // namespace mlir::mp::cuda::hopper
 

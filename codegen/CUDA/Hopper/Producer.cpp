@@ -26,7 +26,7 @@ static void emitLoad(Emission &e, Value stage, Value k, bool isLhs) {
   const OperandPlan &operand = isLhs ? e.plan.lhs : e.plan.rhs;
   Value target = operandInStage(e, stage, isLhs);
   Value start = isLhs ? e.tile.m : e.tile.n;
-  for (int copy = 0; copy < operand.copies(); ++copy) {
+  for (int64_t copy = 0; copy < operand.copies(); ++copy) {
     Value piece = e.b.add(start, copy * kStep);
     SmallVector<Value> at{k, piece};
     if (!operand.isKMajor)

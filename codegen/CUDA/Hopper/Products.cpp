@@ -13,8 +13,9 @@ using namespace mlir::mp::cuda::hopper;
 //===----------------------------------------------------------------------===//
 
 // Bit positions. Addresses and strides are in units of 16 bytes, 14 bits each.
-static constexpr int kUnit = 16;
-static constexpr int kLeadingShift = 16, kStrideShift = 32, kLayoutShift = 62;
+static constexpr int64_t kUnit = 16;
+static constexpr int64_t kLeadingShift = 16, kStrideShift = 32,
+                         kLayoutShift = 62;
 static constexpr uint64_t kSwizzle128 = 1;
 
 /// All but the address. With k inside, the stride leads from eight rows to the
@@ -29,13 +30,13 @@ static uint64_t descriptorOf(const OperandPlan &operand) {
 }
 
 /// Bytes from one k16 slice of a tile to the next.
-static int sliceBytes(const OperandPlan &operand) {
+static int64_t sliceBytes(const OperandPlan &operand) {
   return operand.isKMajor ? kDepthOfWgmma * 2 : kDepthOfWgmma * kSwizzleBytes;
 }
 
 static Value emitDescriptor(Emission &e, const OperandPlan &operand,
                             Value address) {
-  constexpr int kAddressMask = 0x3ffff;
+  constexpr int64_t kAddressMask = 0x3ffff;
   Value bytes = LLVM::PtrToIntOp::create(e.b, e.b.getI32Type(), address);
   Value masked = e.b.createOrFold<arith::AndIOp>(bytes, e.b.i32(kAddressMask));
   Value units = e.b.createOrFold<arith::ShRUIOp>(masked, e.b.i32(4));
@@ -46,7 +47,7 @@ static Value emitDescriptor(Emission &e, const OperandPlan &operand,
 /// The rows of lhs that this warpgroup multiplies.
 static Value lhsOfWarpgroup(Emission &e, Value stage) {
   const OperandPlan &lhs = e.plan.lhs;
-  int bytes = lhs.isKMajor ? kRowsOfWgmma * kSwizzleBytes : lhs.copyBytes();
+  int64_t bytes = lhs.isKMajor ? kRowsOfWgmma * kSwizzleBytes : lhs.copyBytes();
   return e.b.offset(operandInStage(e, stage, true), e.b.mul(e.consumer, bytes));
 }
 
@@ -91,7 +92,7 @@ static Value emitStep(Emission &e, RingPosition position, Value accumulators,
   Value rhs =
       emitDescriptor(e, e.plan.rhs, operandInStage(e, position.stage, false));
   NVVM::WgmmaFenceAlignedOp::create(e.b);
-  for (int slice = 0; slice < kStep / kDepthOfWgmma; ++slice) {
+  for (int64_t slice = 0; slice < kStep / kDepthOfWgmma; ++slice) {
     Value a = e.b.add(lhs, e.b.i64(slice * sliceBytes(e.plan.lhs) / kUnit));
     Value c = e.b.add(rhs, e.b.i64(slice * sliceBytes(e.plan.rhs) / kUnit));
     accumulators = emitWgmma(e, accumulators, a, c, isFirst && slice == 0);
@@ -130,7 +131,7 @@ SmallVector<Value> hopper::emitProducts(Emission &e, RingPosition &position) {
   emitRelease(e, loop.getResult(3));
   position = {loop.getResult(1), loop.getResult(2)};
   SmallVector<Value> accumulators;
-  for (int i = 0; i < e.schedule.blockN / 2; ++i)
+  for (int64_t i = 0; i < e.schedule.blockN / 2; ++i)
     accumulators.push_back(
         LLVM::ExtractValueOp::create(e.b, loop.getResult(0), i));
   return accumulators;

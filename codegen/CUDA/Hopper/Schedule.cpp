@@ -22,8 +22,8 @@ static constexpr Schedule kSchedules[] = {
 
 /// What the hardware asks of a row; a wrong row does not compile.
 static constexpr bool isValid(const Schedule &s) {
-  int warpgroups = s.consumers + 1;
-  int kept = s.producerRegisters + s.consumers * s.consumerRegisters;
+  int64_t warpgroups = s.consumers + 1;
+  int64_t kept = s.producerRegisters + s.consumers * s.consumerRegisters;
   return s.blockN % 64 == 0 && s.blockN <= 256 && s.stages >= 2 &&
          s.launchRegisters % 8 == 0 && s.producerRegisters % 8 == 0 &&
          s.consumerRegisters % 8 == 0 && s.producerRegisters >= 24 &&

@@ -8,36 +8,37 @@
 
 namespace mlir::mp::cuda::hopper {
 
-inline constexpr int kWarpgroup = 128; ///< Threads.
-inline constexpr int kRowsOfWgmma = 64;
-inline constexpr int kDepthOfWgmma = 16;
+inline constexpr int64_t kWarpgroup = 128; ///< Threads.
+inline constexpr int64_t kRowsOfWgmma = 64;
+inline constexpr int64_t kDepthOfWgmma = 16;
 /// What one step along k covers: a row of 128 bytes, the widest swizzle.
-inline constexpr int kStep = 64;
-inline constexpr int kSwizzleBytes = 128;
+inline constexpr int64_t kStep = 64;
+inline constexpr int64_t kSwizzleBytes = 128;
 /// The swizzle repeats after eight rows; buffers start at a multiple of that.
-inline constexpr int kAtomBytes = 8 * kSwizzleBytes;
+inline constexpr int64_t kAtomBytes = 8 * kSwizzleBytes;
 /// Shared memory of a multiprocessor of sm_90, what the system takes of it for
 /// each block.
-inline constexpr int kProcessorBytes = 228 * 1024, kSystemBytes = 1024;
+inline constexpr int64_t kProcessorBytes = int64_t{228} * 1024,
+                         kSystemBytes = 1024;
 
 /// A row of Schedules.def.
 struct Schedule {
   llvm::StringRef name;
-  int consumers;
-  int blockN;
+  int64_t consumers;
+  int64_t blockN;
   /// At most; less if results need much shared memory.
-  int stages;
-  int blocks;
-  int launchRegisters, producerRegisters, consumerRegisters;
+  int64_t stages;
+  int64_t blocks;
+  int64_t launchRegisters, producerRegisters, consumerRegisters;
 
-  constexpr int blockM() const { return kRowsOfWgmma * consumers; }
-  constexpr int threads() const { return kWarpgroup * (consumers + 1); }
+  constexpr int64_t blockM() const { return kRowsOfWgmma * consumers; }
+  constexpr int64_t threads() const { return kWarpgroup * (consumers + 1); }
   /// Shared memory of one stage: its part of lhs, then its part of rhs.
-  constexpr int lhsBytes() const { return blockM() * kStep * 2; }
-  constexpr int rhsBytes() const { return blockN * kStep * 2; }
-  constexpr int stageBytes() const { return lhsBytes() + rhsBytes(); }
+  constexpr int64_t lhsBytes() const { return blockM() * kStep * 2; }
+  constexpr int64_t rhsBytes() const { return blockN * kStep * 2; }
+  constexpr int64_t stageBytes() const { return lhsBytes() + rhsBytes(); }
   /// What a block may have if `blocks` share a multiprocessor.
-  constexpr int availableBytes() const {
+  constexpr int64_t availableBytes() const {
     return kProcessorBytes / blocks - kSystemBytes;
   }
 };

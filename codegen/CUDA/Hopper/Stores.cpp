@@ -17,13 +17,13 @@ using namespace mlir::mp::cuda;
 using namespace mlir::mp::cuda::hopper;
 
 /// Barrier 0 is that of all threads.
-static constexpr int kFirstOfWarpgroup = 1;
+static constexpr int64_t kFirstOfWarpgroup = 1;
 
 static bool stages(Emission &e) { return e.plan.stagedBytes > 0; }
 
 /// The staging buffer of this warpgroup for a strip.
-static Value stagedStrip(Emission &e, int strip) {
-  int bytes = e.plan.stagedBytes, buffers = e.plan.stagingBuffers;
+static Value stagedStrip(Emission &e, int64_t strip) {
+  int64_t bytes = e.plan.stagedBytes, buffers = e.plan.stagingBuffers;
   return e.b.offset(
       e.shared, e.b.add(e.b.mul(e.consumer, buffers * bytes),
                         e.b.i32(e.plan.ringBytes() + strip % buffers * bytes)));
@@ -31,9 +31,9 @@ static Value stagedStrip(Emission &e, int strip) {
 
 static void emitStaged(Emission &e, const ResultPlan &result,
                        const Pair &pair) {
-  int bytes = result.elementBytes();
-  int strip = pair.group / (kStrip / 8);
-  int start = 8 * (pair.group % (kStrip / 8)) * bytes;
+  int64_t bytes = result.elementBytes();
+  int64_t strip = pair.group / (kStrip / 8);
+  int64_t start = 8 * (pair.group % (kStrip / 8)) * bytes;
   Value rowInEight = e.b.div(e.lane, 4);
   Value inWarpgroup =
       e.b.add(e.b.add(e.b.mul(e.warp, 16), rowInEight), 8 * pair.half);
@@ -63,7 +63,7 @@ static Value elementAddress(Emission &e, const ResultPlan &result,
 
 static void emitDirect(Emission &e, const ResultPlan &result,
                        const Pair &pair) {
-  int bytes = result.elementBytes();
+  int64_t bytes = result.elementBytes();
   Value address = elementAddress(e, result, pair);
   Value isInside = arith::AndIOp::create(e.b, e.b.isLess(pair.row, e.m),
                                          e.b.isLess(pair.column, e.n));
@@ -72,7 +72,7 @@ static void emitDirect(Emission &e, const ResultPlan &result,
       LLVM::StoreOp::create(e.b, pair.value, address, 2 * bytes);
       return;
     }
-    auto element = [&](int i) -> Value {
+    auto element = [&](int64_t i) -> Value {
       return vector::ExtractOp::create(e.b, pair.value, i);
     };
     LLVM::StoreOp::create(e.b, element(0), address, bytes);
@@ -95,12 +95,12 @@ void hopper::emitStore(Emission &e, const ResultPlan &result, Pair pair) {
     emitDirect(e, result, pair);
 }
 
-static void emitCopies(Emission &e, const ResultPlan &result, int strip) {
-  int columns = kSwizzleBytes / result.elementBytes();
+static void emitCopies(Emission &e, const ResultPlan &result, int64_t strip) {
+  int64_t columns = kSwizzleBytes / result.elementBytes();
   Value row = e.b.add(e.tile.m, e.b.mul(e.consumer, kRowsOfWgmma));
   Value source = stagedStrip(e, strip);
-  for (int box = 0; box < result.boxes(); ++box) {
-    int column = strip * kStrip + box * columns;
+  for (int64_t box = 0; box < result.boxes(); ++box) {
+    int64_t column = strip * kStrip + box * columns;
     SmallVector<Value> at{e.b.add(e.tile.n, column), row};
     if (e.plan.isBatchedKernel())
       at.push_back(e.tile.batch);
@@ -112,19 +112,19 @@ static void emitCopies(Emission &e, const ResultPlan &result, int strip) {
   }
 }
 
-static void waitForReads(Emission &e, int pending) {
+static void waitForReads(Emission &e, int64_t pending) {
   NVVM::CpAsyncBulkWaitGroupOp::create(e.b, pending, e.b.getUnitAttr());
 }
 
 /// How many strips may be on their way when the next one, perhaps the first of
 /// the next tile, is staged.
-static int pendingStrips(Emission &e, int strip) {
-  int strips = e.schedule.blockN / kStrip, buffers = e.plan.stagingBuffers;
+static int64_t pendingStrips(Emission &e, int64_t strip) {
+  int64_t strips = e.schedule.blockN / kStrip, buffers = e.plan.stagingBuffers;
   bool isLast = strip == strips - 1;
   return buffers == 1 || (isLast && strips % buffers) ? 0 : 1;
 }
 
-void hopper::endStrip(Emission &e, int strip) {
+void hopper::endStrip(Emission &e, int64_t strip) {
   if (!stages(e))
     return;
   NVVM::FenceProxyOp::create(

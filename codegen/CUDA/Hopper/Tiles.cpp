@@ -17,7 +17,7 @@ using namespace mlir::mp::cuda;
 using namespace mlir::mp::cuda::hopper;
 
 /// Rows of tiles in a group.
-static constexpr int kGroup = 8;
+static constexpr int64_t kGroup = 8;
 
 static Value emitExtent(Emission &e, const Extent &extent) {
   if (extent.size < 0)
@@ -26,7 +26,7 @@ static Value emitExtent(Emission &e, const Extent &extent) {
   return e.b.mul(size, extent.factor);
 }
 
-static Value tilesOf(Emission &e, Value extent, int tile) {
+static Value tilesOf(Emission &e, Value extent, int64_t tile) {
   return e.b.div(e.b.add(extent, tile - 1), tile);
 }
 
