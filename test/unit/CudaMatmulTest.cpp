@@ -66,7 +66,7 @@ TEST_F(CudaMatmulTest, RandomShapes) {
   const char *schedules[] = {"64x64x32 w32x32 s2", "16x64x64 w16x16 s3",
                              "64x128x32 w32x64 s3", "64x32x32 w32x16 s4 g2",
                              "32x128x64 w32x32 s2 k2"};
-  std::mt19937 random(3);
+  std::mt19937 random(3); // NOLINT(bugprone-random-generator-seed)
   auto upTo = [&](unsigned limit) -> int64_t { return 1 + random() % limit; };
   for (int i = 0; i < 12; ++i) {
     int64_t step = int64_t(1) << random() % 4;

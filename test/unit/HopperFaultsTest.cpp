@@ -26,8 +26,9 @@ protected:
   }
 
   emulator::Report emulate(emulator::Copies copies = emulator::Copies::Late) {
-    std::vector<Buffer> arguments{{"bf16", 256 * 704}, {"bf16", 384 * 704}};
-    std::vector<Buffer> results{{"bf16", 256 * 384}};
+    constexpr size_t m = 256, n = 384, k = 704;
+    std::vector<Buffer> arguments{{"bf16", m * k}, {"bf16", n * k}};
+    std::vector<Buffer> results{{"bf16", m * n}};
     unsigned seed = 3;
     for (Buffer &argument : arguments)
       argument.fill(seed);

@@ -82,7 +82,7 @@ TEST_F(HopperMatmulTest, PositionsInTheEpilogue) {
 }
 
 TEST_F(HopperMatmulTest, RandomShapes) {
-  std::mt19937 random(5);
+  std::mt19937 random(5); // NOLINT(bugprone-random-generator-seed)
   auto upTo = [&](unsigned limit) -> int64_t { return 1 + random() % limit; };
   llvm::ArrayRef<cuda::hopper::Schedule> all = cuda::hopper::schedules();
   for (int i = 0; i < 10; ++i) {

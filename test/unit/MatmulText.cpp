@@ -109,10 +109,10 @@ std::string Writer::contraction() const {
       tensor(rhsDims, shape.element), shape.element);
 }
 
-static constexpr StringLiteral kCastBody = R"(
+static constexpr char kCastBody[] = R"(
     %t = arith.truncf %x : f32 to {0}
     linalg.yield %t : {0})";
-static constexpr StringLiteral kResidualBody = R"(
+static constexpr char kResidualBody[] = R"(
     %s = arith.addf %x, %bias : f32
     %t = arith.truncf %s : f32 to {0}
     %w = arith.extf %t : {0} to f32
@@ -121,7 +121,7 @@ static constexpr StringLiteral kResidualBody = R"(
     %y = arith.addf %p, %r : f32
     %o = arith.truncf %y : f32 to {0}
     linalg.yield %o : {0})";
-static constexpr StringLiteral kGeluBody = R"(
+static constexpr char kGeluBody[] = R"(
     %half = arith.constant 0.5 : f32
     %one = arith.constant 1.0 : f32
     %root = arith.constant 0.707106769 : f32
@@ -133,7 +133,7 @@ static constexpr StringLiteral kGeluBody = R"(
     %y = arith.mulf %h, %g : f32
     %o = arith.truncf %y : f32 to {0}
     linalg.yield %o, %s : {0}, f32)";
-static constexpr StringLiteral kMaskBody = R"(
+static constexpr char kMaskBody[] = R"(
     %none = arith.constant 0.0 : {0}
     %row = linalg.index {1} : index
     %column = linalg.index {2} : index
@@ -152,13 +152,13 @@ std::string Writer::body() const {
   case Tail::None:
     return "";
   case Tail::Cast:
-    return formatv(kCastBody.data(), shape.element);
+    return formatv(kCastBody, shape.element);
   case Tail::Residual:
-    return formatv(kResidualBody.data(), shape.element);
+    return formatv(kResidualBody, shape.element);
   case Tail::Gelu:
-    return formatv(kGeluBody.data(), shape.element);
+    return formatv(kGeluBody, shape.element);
   case Tail::Mask:
-    return formatv(kMaskBody.data(), shape.element, rows, rows + 1);
+    return formatv(kMaskBody, shape.element, rows, rows + 1);
   }
   return "";
 }

@@ -53,9 +53,10 @@ std::optional<PtxasReport> mlir::mp::test::assemble(StringRef ptx,
   if (ptxas.empty())
     return std::nullopt;
   SmallString<128> source, target, log;
-  sys::fs::createTemporaryFile("kernel", "ptx", source);
-  sys::fs::createTemporaryFile("kernel", "cubin", target);
-  sys::fs::createTemporaryFile("kernel", "log", log);
+  if (sys::fs::createTemporaryFile("kernel", "ptx", source) ||
+      sys::fs::createTemporaryFile("kernel", "cubin", target) ||
+      sys::fs::createTemporaryFile("kernel", "log", log))
+    return std::nullopt;
   FileRemover remove[] = {FileRemover(source), FileRemover(target),
                           FileRemover(log)};
   std::error_code error;

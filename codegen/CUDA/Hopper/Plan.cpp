@@ -131,7 +131,7 @@ LogicalResult Planner::shareMemory() {
   for (int64_t buffers : {2, 1}) {
     plan.stagingBuffers = buffers;
     int64_t left = schedule.availableBytes() - plan.stagingBytes();
-    int64_t fitting = left / (schedule.stageBytes() + 2 * 8);
+    int64_t fitting = left / (schedule.stageBytes() + 16);
     plan.stages = std::min(schedule.stages, fitting);
     if (plan.stages >= kFewStages)
       return success();
