@@ -14,18 +14,6 @@ namespace mlir::mp {
 using namespace mlir;
 using namespace mlir::mp;
 
-/// The operands of a matrix product in the framework's order.
-static SmallVector<Value> frameworkOperands(Operation *op) {
-  auto matmul = dyn_cast<MatmulOp>(op);
-  if (!matmul)
-    return SmallVector<Value>(op->getOperands());
-  SmallVector<Value> operands;
-  if (matmul.getBias())
-    operands.push_back(matmul.getBias());
-  operands.append({matmul.getLhs(), matmul.getRhs()});
-  return operands;
-}
-
 /// The overloads `dtype` of mm and its kin name the result type.
 static DictionaryAttr frameworkArgs(Operation *op, StringRef callee) {
   if (!callee.ends_with(".dtype") || !isa<MatmulOp>(op))

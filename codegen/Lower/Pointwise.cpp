@@ -1,6 +1,7 @@
 //===- Pointwise.cpp - arithmetic of elementwise operators ----------------===//
 
 #include "codegen/Lower/Pointwise.h"
+#include "dialect/IR/Arguments.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -17,29 +18,24 @@ static Attribute attributeOf(Operation *op, StringRef name) {
 }
 
 /// The operand that an argument is: "%k" names it, else its place does.
-static std::optional<unsigned> operandNumber(Operation *op, StringRef name,
-                                             unsigned position) {
+static std::optional<unsigned> placeOf(Operation *op, StringRef name,
+                                       unsigned position) {
   Attribute attr = attributeOf(op, name);
   if (!attr)
     return position < op->getNumOperands() ? std::optional(position)
                                            : std::nullopt;
-  auto text = dyn_cast<StringAttr>(attr);
-  unsigned k = 0;
-  if (!text || !text.getValue().starts_with("%") ||
-      text.getValue().drop_front().getAsInteger(10, k) ||
-      k >= op->getNumOperands())
-    return std::nullopt;
-  return k;
+  std::optional<unsigned> k = operandNumber(attr);
+  return k && *k < op->getNumOperands() ? k : std::nullopt;
 }
 
 Value lower::operandNamed(Operation *op, StringRef name, unsigned position) {
-  std::optional<unsigned> k = operandNumber(op, name, position);
+  std::optional<unsigned> k = placeOf(op, name, position);
   return k ? op->getOperand(*k) : Value();
 }
 
 std::optional<unsigned> PointwiseCall::operandOf(StringRef name,
                                                  unsigned position) const {
-  return operandNumber(op, name, position);
+  return placeOf(op, name, position);
 }
 
 bool PointwiseCall::has(StringRef name, unsigned position) const {

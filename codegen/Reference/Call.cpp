@@ -1,6 +1,7 @@
 //===- Call.cpp - one operation with its argument values ------------------===//
 
 #include "codegen/Reference/Call.h"
+#include "dialect/IR/Arguments.h"
 #include "dialect/IR/MPOps.h"
 
 using namespace mlir;
@@ -46,22 +47,12 @@ Attribute Call::argument(StringRef name) const {
 
 bool Call::has(StringRef name) const { return bool(argument(name)); }
 
-/// The operand that the text "%k" names.
-static std::optional<unsigned> operandNamed(Attribute attr) {
-  auto text = dyn_cast_if_present<StringAttr>(attr);
-  unsigned k = 0;
-  if (!text || !text.getValue().starts_with("%") ||
-      text.getValue().drop_front().getAsInteger(10, k))
-    return std::nullopt;
-  return k;
-}
-
 int64_t Call::toInteger(Attribute attr, StringRef name) {
   if (auto boolean = dyn_cast_if_present<BoolAttr>(attr))
     return boolean.getValue();
   if (auto value = dyn_cast_if_present<IntegerAttr>(attr))
     return value.getInt();
-  if (std::optional<unsigned> k = operandNamed(attr)) {
+  if (std::optional<unsigned> k = mp::operandNumber(attr)) {
     const Tensor &value = operand(*k);
     if (require(!value.ints.empty(), "argument '" + name + "' is no integer"))
       return value.ints[0];
@@ -83,7 +74,7 @@ double Call::number(StringRef name) {
   Attribute attr = argument(name);
   if (auto value = dyn_cast_if_present<FloatAttr>(attr))
     return value.getValueAsDouble();
-  if (std::optional<unsigned> k = operandNamed(attr)) {
+  if (std::optional<unsigned> k = mp::operandNumber(attr)) {
     const Tensor &value = operand(*k);
     if (require(value.numElements() == 1 && value.element,
                 "argument '" + name + "' is no number"))
@@ -124,7 +115,7 @@ Shape Call::integers(StringRef name) {
 
 const Tensor *Call::tensor(StringRef name, unsigned position) {
   if (args && args.contains(name)) {
-    if (std::optional<unsigned> k = operandNamed(argument(name)))
+    if (std::optional<unsigned> k = mp::operandNumber(argument(name)))
       return &operand(*k);
     return nullptr;
   }

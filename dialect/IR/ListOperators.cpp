@@ -1,6 +1,7 @@
 //===- ListOperators.cpp - operators over lists of tensors ----------------===//
 
 #include "dialect/IR/ListOperators.h"
+#include "dialect/IR/Arguments.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -42,16 +43,6 @@ bool mlir::mp::isListOperator(AtenOp op) {
 //===----------------------------------------------------------------------===//
 // Foreach
 //===----------------------------------------------------------------------===//
-
-Value mlir::mp::operandOf(Operation *op, Attribute attr) {
-  auto text = dyn_cast_if_present<StringAttr>(attr);
-  unsigned number;
-  if (!text || !text.getValue().starts_with("%") ||
-      text.getValue().drop_front().getAsInteger(10, number) ||
-      number >= op->getNumOperands())
-    return {};
-  return op->getOperand(number);
-}
 
 namespace {
 /// Element `index` of a loop: operands and other arguments of its operator.

@@ -13,10 +13,6 @@
 
 namespace mlir::mp {
 
-/// The operand of `op` that "%k" among its arguments stands for; null for other
-/// attributes.
-Value operandOf(Operation *op, Attribute attr);
-
 /// True if `op` is one of them.
 bool isListOperator(AtenOp op);
 

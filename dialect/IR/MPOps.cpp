@@ -114,6 +114,13 @@ llvm::StringRef mlir::mp::frameworkCallee(Operation *op) {
   return {};
 }
 
+SmallVector<Value> mlir::mp::frameworkOperands(Operation *op) {
+  SmallVector<Value> operands(op->getOperands());
+  if (auto matmul = dyn_cast<MatmulOp>(op); matmul && matmul.getBias())
+    std::rotate(operands.begin(), operands.end() - 1, operands.end());
+  return operands;
+}
+
 //===----------------------------------------------------------------------===//
 // CastOp and RoundOp
 //===----------------------------------------------------------------------===//

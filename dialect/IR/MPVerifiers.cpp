@@ -1,5 +1,6 @@
 //===- MPVerifiers.cpp - one check for each constraint of the spec --------===//
 
+#include "dialect/IR/Arguments.h"
 #include "dialect/IR/MPOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -24,12 +25,9 @@ LogicalResult RoundOp::verify() {
 /// The first "%k" in `attr` that names no operand, or -1.
 static int64_t findBadReference(Attribute attr, unsigned numOperands) {
   int64_t bad = -1;
-  if (auto text = dyn_cast<StringAttr>(attr)) {
-    StringRef rest = text.getValue();
-    uint64_t k;
-    if (rest.consume_front("%") && !rest.getAsInteger(10, k) &&
-        k >= numOperands)
-      bad = k;
+  if (std::optional<unsigned> k = operandNumber(attr)) {
+    if (*k >= numOperands)
+      bad = *k;
   } else if (auto array = dyn_cast<ArrayAttr>(attr)) {
     for (auto it = array.begin(); it != array.end() && bad < 0; ++it)
       bad = findBadReference(*it, numOperands);

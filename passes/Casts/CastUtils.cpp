@@ -1,5 +1,6 @@
 //===- CastUtils.cpp - shared by the cast patterns ------------------------===//
 
+#include "dialect/IR/Arguments.h"
 #include "dialect/IR/Pins.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Casts/CastPatterns.h"
@@ -102,11 +103,9 @@ static bool isIntegerValueOf(const llvm::APInt &value, FloatType type) {
 }
 
 /// "%2" of a tensor operand; a symbolic number could be any filler.
-static bool refersToTensor(Operation *op, StringRef reference) {
-  unsigned k = 0;
-  return reference.consume_front("%") && !reference.getAsInteger(10, k) &&
-         k < op->getNumOperands() &&
-         isa<TensorType>(op->getOperand(k).getType());
+static bool refersToTensor(Operation *op, Attribute reference) {
+  Value operand = operandOf(op, reference);
+  return operand && isa<TensorType>(operand.getType());
 }
 
 bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
@@ -122,8 +121,8 @@ bool mlir::mp::hasExactFillers(Operation *op, Type elementType) {
     Attribute filler = args.get(name);
     if (auto number = dyn_cast_if_present<IntegerAttr>(filler))
       exact &= isIntegerValueOf(number.getValue(), type);
-    if (auto reference = dyn_cast_if_present<StringAttr>(filler))
-      exact &= refersToTensor(op, reference.getValue());
+    if (isa_and_present<StringAttr>(filler))
+      exact &= refersToTensor(op, filler);
   }
   return exact;
 }

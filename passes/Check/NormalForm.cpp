@@ -176,14 +176,6 @@ std::pair<Attribute, Attribute> mlir::mp::check::signatureOf(Operation *op) {
           attrs.getDictionary(op->getContext())};
 }
 
-SmallVector<Value> mlir::mp::check::orderedOperands(Operation *op) {
-  SmallVector<Value> operands(op->getOperands());
-  if (auto matmul = dyn_cast<MatmulOp>(op))
-    if (matmul.getBias())
-      std::rotate(operands.begin(), operands.end() - 1, operands.end());
-  return operands;
-}
-
 int64_t mlir::mp::check::nodeNumber(Operation *op, int64_t position) {
   int64_t stem = stemOf(op->getLoc());
   return stem < 0 ? position : stem;
@@ -361,7 +353,7 @@ TermId FormBuilder::roundResult(OpResult result, TermId computed) {
 }
 
 void FormBuilder::visitOperator(Operation *op, int64_t position) {
-  SmallVector<Value> operands = orderedOperands(op);
+  SmallVector<Value> operands = frameworkOperands(op);
   SmallVector<TermId, 4> args;
   for (Value operand : operands)
     args.push_back(form.terms.lookup(operand));

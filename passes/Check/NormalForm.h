@@ -31,7 +31,7 @@ struct Allowances {
   /// conversion that can be dropped if there is one result.
   llvm::DenseSet<Operation *> wideResults;
   /// Of those: operands that are read as they were before autocast rounded
-  /// them, in the order of `orderedOperands`.
+  /// them, in the order of `frameworkOperands`.
   llvm::DenseMap<Operation *, SmallVector<int64_t, 2>> unrounded;
   /// Nodes of matrix products that read halves instead of widened halves.
   llvm::DenseSet<int64_t> halfMatmuls;
@@ -69,9 +69,6 @@ FloatType promotedType(OpOperand &operand);
 /// Name and arguments that say what an operation computes: raised operations
 /// and matrix products are the framework's operators that they stand for.
 std::pair<Attribute, Attribute> signatureOf(Operation *op);
-
-/// Operands in the order of the framework: mp.matmul names its bias last.
-SmallVector<Value> orderedOperands(Operation *op);
 
 /// True for a matrix product, of either module.
 bool isMatrixProduct(Operation *op);

@@ -36,7 +36,7 @@ static std::string whyNotAsked(Operation *own, const Record &record) {
   return "";
 }
 
-/// The place among `orderedOperands` of an operand of the raised operation.
+/// The place among `frameworkOperands` of an operand of the raised operation.
 static int64_t orderedPosition(Operation *own, int64_t operand) {
   bool hasBias = isa<MatmulOp>(own) && own->getNumOperands() == 3;
   return hasBias ? (operand + 1) % 3 : operand;

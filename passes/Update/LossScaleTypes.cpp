@@ -1,6 +1,7 @@
 //===- LossScaleTypes.cpp - the unit of each value in a step --------------===//
 
 #include "passes/Update/LossScaleTypes.h"
+#include "dialect/IR/Arguments.h"
 #include "dialect/IR/ListOperators.h"
 #include "dialect/IR/ScaleRules.h"
 #include "llvm/ADT/SetVector.h"
@@ -251,17 +252,8 @@ void LossScaleTypes::visitUpdate(Operation *op) {
       require(op, value, Value(), Unit());
 }
 
-/// The operands as the framework orders them, float tensors only.
-static SmallVector<Value> valuesOf(Operation *op) {
-  SmallVector<Value> values = floatTensors(op->getOperands());
-  auto matmul = dyn_cast<MatmulOp>(op);
-  if (matmul && matmul.getBias())
-    std::rotate(values.begin(), values.end() - 1, values.end());
-  return values;
-}
-
 void LossScaleTypes::visitOperator(Operation *op) {
-  SmallVector<Value> values = valuesOf(op);
+  SmallVector<Value> values = floatTensors(frameworkOperands(op));
   switch (scaleRuleOf(op)) {
   case ScaleRule::Update:
     visitUpdate(op);
