@@ -190,11 +190,14 @@ static uint32_t eitherBit(uint32_t a, uint32_t b) { return a | b; }
       {"shfl.sync." NAME ".i32p", shuffle<SOURCE, IS_UP, true>}, {             \
     "shfl.sync." NAME ".f32p", shuffle<SOURCE, IS_UP, true>                    \
   }
+// A template is no expression that parentheses could enclose.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define INDICES(NAME, FUNCTION)                                                \
   {"read.ptx.sreg." NAME ".x", FUNCTION<&Dim3::x>},                            \
       {"read.ptx.sreg." NAME ".y", FUNCTION<&Dim3::y>}, {                      \
     "read.ptx.sreg." NAME ".z", FUNCTION<&Dim3::z>                             \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 llvm::ArrayRef<OperationRow> mlir::mp::emulator::threadOperations() {
   static const OperationRow rows[] = {

@@ -136,6 +136,7 @@ struct CodegenCpu : testing::Test {
 
   void call(const CpuKernel &kernel, int64_t rows, int32_t threads = 1) {
     std::vector<void *> buffers;
+    buffers.reserve(tensors.size());
     for (Tensor &tensor : tensors)
       buffers.push_back(tensor.bytes.data());
     int64_t bytes = kernel.scratchBytes(&rows, threads);
@@ -232,7 +233,7 @@ TEST_F(CodegenCpu, FunctionsErrAsStated) {
     linear.n = 4000;
     linear.m = 1;
     run(linear, true, 1);
-    std::mt19937 random(2);
+    std::mt19937 random(2); // NOLINT(bugprone-random-generator-seed)
     std::uniform_real_distribution<float> uniform(function.from, function.to);
     for (int64_t i = 0; i != linear.n; ++i)
       tensors[2].set(i, uniform(random));
@@ -284,7 +285,7 @@ TEST_F(CodegenCpu, ObjectsAreKeptAndDamagedOnesAreNot) {
   options.isa = "avx2";
   ASSERT_TRUE(compile(linear.text()));
   EXPECT_EQ(cpuCounters().compiled, before.compiled + 2);
-  sys::fs::remove_directories(directory);
+  EXPECT_FALSE(sys::fs::remove_directories(directory));
 }
 
 TEST_F(CodegenCpu, ErrorsNameTheRule) {

@@ -98,8 +98,8 @@ struct GemmTest : testing::TestWithParam<const char *> {
     int64_t count = tasks(product, phase, sizes, threads);
     std::vector<std::thread> pool;
     for (int32_t t = 0; t != threads; ++t)
-      pool.emplace_back([=, this_ = this] {
-        gemm::run(this_->product, phase, count * t / threads,
+      pool.emplace_back([&, t] {
+        gemm::run(product, phase, count * t / threads,
                   count * (t + 1) / threads, buffers, sizes, scratch, threads);
       });
     for (std::thread &thread : pool)
@@ -174,7 +174,7 @@ TEST_P(GemmTest, WholeNumbersAreExact) {
 TEST_P(GemmTest, RandomNumbersAreWithinTheBound) {
   if (!chooseIsa(Element::BF16, GetParam()))
     GTEST_SKIP() << "this machine has no " << GetParam();
-  std::mt19937 random(3);
+  std::mt19937 random(3); // NOLINT(bugprone-random-generator-seed)
   auto upTo = [&](int64_t most) { return int64_t(random() % uint64_t(most)); };
   for (int i = 0; i != 40; ++i) {
     Element element = kElements[i % 3];
