@@ -18,7 +18,7 @@ from mpopt.bench.child import run_child
 from mpopt.bench.families import FAMILIES, build, build_inference
 from mpopt.bench.reference import Reference, reference
 from mpopt.bench.rows import Row, to_json, write_json
-from mpopt.bench.runner import Runner, StepTimes
+from mpopt.bench.runner import Runner, StepTimes, every_variant_compiled
 from mpopt.bench.step import interleave, speedups, spread
 from mpopt.bench.variants import VARIANTS, parse_variants
 from torch import nn
@@ -352,6 +352,25 @@ def test_update_that_computes_something_else_is_an_error(monkeypatch):
     monkeypatch.setattr(update.Ours, "step", lambda self: None)
     with pytest.raises(BenchError, match="mpopt computes something else"):
         update.measure_update(0.1, "bf16", rounds=1, compiled=False, say=lambda text: None)
+
+
+def test_code_that_many_variants_share_is_compiled_for_each():
+    compiled = []
+
+    def backend(number):
+        def compile_graph(graph, inputs):
+            compiled.append(number)
+            return graph.forward
+
+        return compile_graph
+
+    def double(x):
+        return x + x
+
+    with every_variant_compiled():
+        for number in range(12):
+            torch.compile(double, backend=backend(number))(torch.ones(3))
+    assert compiled == list(range(12))
 
 
 def test_rounds_interleave_and_rotate():

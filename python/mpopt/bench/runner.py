@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,18 @@ class StepTimes:
     def step(self) -> float:
         """The whole step."""
         return self.forward + self.backward + self.update
+
+
+@contextmanager
+def every_variant_compiled() -> Iterator[None]:
+    """Within, Dynamo compiles each variant, however many share their code, or raises.
+
+    It counts the compilations of a function, whose backends and models may differ, and
+    runs the function eagerly once there are 8: the figures would be eager's.
+    """
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(recompile_limit=64, fail_on_recompile_limit_hit=True):
+        yield
 
 
 def compiled(

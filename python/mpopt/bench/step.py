@@ -20,7 +20,7 @@ from ._errors import BenchError
 from .child import run_child
 from .families import Size
 from .rows import Row
-from .runner import Runner, StepTimes
+from .runner import Runner, StepTimes, every_variant_compiled
 from .variants import BASELINE, Variant
 
 _PARTS = ("forward", "backward", "update", "step")
@@ -139,12 +139,13 @@ def measure_step(
         say: told what is going on.
     """
     runners = {}
-    for variant in variants:
-        say(f"{family}: first step of {variant.name}")
-        runners[variant.name] = Runner(family, size, variant, options)
-        runners[variant.name].step()
-    say(f"{family}: timing")
-    times = interleave(runners, rounds, seconds)
+    with every_variant_compiled():
+        for variant in variants:
+            say(f"{family}: first step of {variant.name}")
+            runners[variant.name] = Runner(family, size, variant, options)
+            runners[variant.name].step()
+        say(f"{family}: timing")
+        times = interleave(runners, rounds, seconds)
     rows = []
     for name, samples in times.items():
         for part in _PARTS:
