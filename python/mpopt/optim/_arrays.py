@@ -43,9 +43,20 @@ def why_unsupported(param: Tensor) -> str:
     grad = param.grad
     if grad is None:
         return ""
-    if is_plain(param) and is_plain(grad):
-        return _why_unsupported(param, grad)
+    if type(param) in PLAIN and type(grad) in PLAIN:
+        return "" if _is_usual(param, grad) else _why_unsupported(param, grad)
     return why_misplaced(param, grad) or _why_unsupported(local(param), local(grad))
+
+
+def _is_usual(param: Tensor, grad: Tensor) -> bool:
+    """True for what almost all parameters are; the answer for others takes longer."""
+    return (
+        param.dtype in FORMATS
+        and grad.dtype in FORMATS
+        and param.is_cpu
+        and grad.layout is torch.strided
+        and param.is_contiguous()
+    )
 
 
 def _why_unsupported(param: Tensor, grad: Tensor) -> str:

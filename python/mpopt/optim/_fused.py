@@ -21,6 +21,7 @@ from . import _native, _storage
 from ._arrays import why_unsupported
 from ._plan import Measured, Plan, States, inverse_of
 from ._shadow import Shadow, make_shadow, own, why_no_copy
+from ._slots import Slot
 from ._split import SplitMasters
 
 if TYPE_CHECKING:
@@ -240,8 +241,13 @@ class Fused(SplitMasters):
         found: dict[Tensor, Shadow] = self.__dict__.setdefault("_half_copies", {})
         return found
 
+    def _slots(self) -> dict[Tensor, Slot]:
+        found: dict[Tensor, Slot] = self.__dict__.setdefault("_rows", {})
+        return found
+
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_half_copies"}
+        own = ("_half_copies", "_rows")
+        return {k: v for k, v in super().__getstate__().items() if k not in own}
 
     # What the native update does not take ----------------------------------------
 

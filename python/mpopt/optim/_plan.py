@@ -17,6 +17,7 @@ from ._arrays import Row, aligned, row
 from ._distributed import (
     INF,
     NAN,
+    WHOLE,
     Spread,
     agree,
     is_dtensor,
@@ -27,6 +28,7 @@ from ._distributed import (
     spreads_of,
 )
 from ._shadow import Shadow
+from ._slots import slot_for
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -107,8 +109,14 @@ class Plan:
         self.lows: list[Tensor | None] = []
         settle(optimizer._params())
         self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
+        self._whole = self.parts[WHOLE]
+        self._shadows = optimizer._shadows()
+        self._slots = optimizer._slots()
         streams = itertools.count()
         for number, group in enumerate(optimizer.param_groups):
+            if _storage.is_split(group):
+                for param in group["params"]:
+                    self._slots.pop(param, None)
             for param, stream in zip(group["params"], streams, strict=False):
                 if param.grad is not None:
                     self._add(param, group, number, stream)
@@ -119,11 +127,14 @@ class Plan:
     def _add(self, param: Tensor, group: dict[str, Any], number: int, stream: int) -> None:
         given = param.grad
         assert given is not None
-        weight, piece = local(param), local(given)
         states = self.optimizer._states(param, group)
+        place = number, stream
+        if self._add_as_before(param, given, states, place):
+            return
+        weight, piece = local(param), local(given)
         arrays = [_state_array(state, param, weight) for state in states[:3]]
         grad = aligned(piece, weight)
-        shadow = self.optimizer._shadows().get(param)
+        shadow = self._shadows.get(param)
         half = None if shadow is None else shadow.half
         low = self.optimizer._low_half(param) if _storage.is_split(group) else None
         if weight.numel():  # a rank may have no piece of a parameter
@@ -134,12 +145,37 @@ class Plan:
                 row(weight, grad, arrays, half, number, states.step, is_first, low_piece, stream)
             )
             part.numbers.append(len(self.params))
+            slot = None if low is not None else slot_for(param, given, states, shadow, place)
+            if slot is not None:
+                self._slots[param] = slot
         self.params.append(param)
         self.states.append(states)
         self.given.append((given, piece, piece._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
         self.lows.append(low)
+
+    def _add_as_before(
+        self, param: Tensor, given: Tensor, states: States, place: tuple[int, int]
+    ) -> bool:
+        """Add a parameter of which nothing has changed since the last step but its gradient."""
+        slot = self._slots.get(param)
+        if slot is None:
+            return False
+        shadow = self._shadows.get(param)
+        made = slot.row(param, given, states, shadow, place)
+        if made is None:
+            del self._slots[param]
+            return False
+        self._whole.rows.append(made)
+        self._whole.numbers.append(len(self.params))
+        self.params.append(param)
+        self.states.append(states)
+        self.given.append((given, given, given._version))
+        self.grads.append(given)
+        self.shadows.append(shadow)
+        self.lows.append(None)
+        return True
 
     def is_empty(self) -> bool:
         """True if there is nothing to update and no other rank to answer."""
