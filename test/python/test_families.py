@@ -22,7 +22,7 @@ from generated import code_of
 from mpopt.backend import mpopt
 from mpopt.bench import instrument
 from mpopt.bench.casts import saved_bytes
-from mpopt.bench.families import FAMILIES, build
+from mpopt.bench.families import FAMILIES, build, build_inference
 from mpopt.bench.instrument import Kernel
 from mpopt.bench.reference import reference
 from mpopt.bench.runner import Runner
@@ -46,9 +46,18 @@ def _cases(names: tuple[str, ...]) -> list[Any]:
     return [n if n in names else pytest.param(n, marks=pytest.mark.slow) for n in ALL]
 
 
-def _full() -> list[Any]:
-    tiny = [(name, "tiny") for name in ALL]
-    return tiny + [pytest.param((name, "full"), marks=pytest.mark.slow) for name in ALL]
+BF16 = "autocast-bf16"
+OTHER_PRECISIONS = ("autocast-fp16", "pure-bf16")
+OTHERS_IN_DEFAULT = {("llama", "autocast-fp16"), ("vit", "pure-bf16")}
+
+
+def _all_steps() -> list[Any]:
+    cases = [(name, "tiny", BF16) for name in ALL]
+    for precision in OTHER_PRECISIONS:
+        for name in ALL:
+            marks = [] if (name, precision) in OTHERS_IN_DEFAULT else [pytest.mark.slow]
+            cases.append(pytest.param((name, "tiny", precision), marks=marks))
+    return cases + [pytest.param((name, "full", BF16), marks=pytest.mark.slow) for name in ALL]
 
 
 @dataclasses.dataclass
@@ -68,11 +77,17 @@ class Step:
 
 
 @functools.lru_cache(maxsize=2)
-def step(family: str, size: str, backend: str, settings: tuple[tuple[str, Any], ...] = ()) -> Step:
-    """One step under autocast to bf16; `settings` are options of mpopt or of Inductor."""
+def step(
+    family: str,
+    size: str,
+    backend: str,
+    settings: tuple[tuple[str, Any], ...] = (),
+    precision: str = BF16,
+) -> Step:
+    """One step; `settings` are options of mpopt or of Inductor."""
     torch._dynamo.reset()
     torch.manual_seed(0)
-    variant = VARIANTS[f"{'mpopt' if backend == 'mpopt' else 'compile'}-autocast-bf16"]
+    variant = VARIANTS[f"{'mpopt' if backend == 'mpopt' else 'compile'}-{precision}"]
     graphs: list[Graph] = []
     with tempfile.TemporaryDirectory(prefix="mpopt-family-") as folder:
         options = dict(settings)
@@ -105,11 +120,16 @@ def _mpopt(gm: Any, inputs: Any, *, options: dict[str, Any]) -> Any:
     return mpopt(gm, inputs, options=options)
 
 
-@pytest.fixture(scope="module", params=_full(), ids=lambda case: "-".join(case))
+def _name(case: tuple[str, str, str]) -> str:
+    return "-".join(case).removesuffix(f"-{BF16}")
+
+
+@pytest.fixture(scope="module", params=_all_steps(), ids=_name)
 def pair(request: pytest.FixtureRequest) -> tuple[str, str, Step, Step]:
     """(family, size, our step, stock's step), compiled once for all tests below."""
-    family, size = request.param
-    return family, size, step(family, size, "mpopt"), step(family, size, "inductor")
+    family, size, precision = request.param
+    ours = step(family, size, "mpopt", precision=precision)
+    return family, size, ours, step(family, size, "inductor", precision=precision)
 
 
 def test_errors_against_fp64_are_no_larger_than_stocks(pair: tuple[str, str, Step, Step]) -> None:
@@ -194,12 +214,13 @@ class _Frozen(dict[str, Any]):
 
 
 @pytest.mark.parametrize("family", _cases(NO_PASS_IN_DEFAULT))
-def test_without_passes_the_code_is_stocks(family: str) -> None:
+@pytest.mark.parametrize("train", [True, False], ids=["training", "inference"])
+def test_without_passes_the_code_is_stocks(family: str, train: bool) -> None:
     def make() -> torch.nn.Module:
-        return build(family, "tiny")[0]
+        return (build if train else build_inference)(family, "tiny")[0]
 
-    batch = build(family, "tiny")[1]
-    ours = code_of(make, batch, mpopt, dynamic=False, options={"pipeline": ""})
-    theirs = code_of(make, batch, "inductor", dynamic=False)
-    assert len(ours) == 2, "forward and backward"
+    batch = (build if train else build_inference)(family, "tiny")[1]
+    ours = code_of(make, batch, mpopt, dynamic=False, options={"pipeline": ""}, train=train)
+    theirs = code_of(make, batch, "inductor", dynamic=False, train=train)
+    assert len(ours) == (2 if train else 1), "forward, and backward in training"
     assert ours == theirs
