@@ -31,3 +31,12 @@ endfunction()
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
 mpopt_library(mpopt_pch ${CMAKE_BINARY_DIR}/pch.cpp)
 mpopt_precompile(mpopt_pch)
+
+# mpopt_hide_symbols(TARGET): a library shows only what exports.map names, so
+# that it can share a process with another LLVM.
+set(MPOPT_EXPORTS "${CMAKE_CURRENT_LIST_DIR}/exports.map")
+function(mpopt_hide_symbols target)
+  target_link_options(${target} PRIVATE
+    "-Wl,--version-script=${MPOPT_EXPORTS}")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${MPOPT_EXPORTS}")
+endfunction()

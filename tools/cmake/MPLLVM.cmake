@@ -26,16 +26,27 @@ target_compile_options(mpopt_llvm INTERFACE -Wall -Wextra -Wno-unused-parameter
   -fvisibility=hidden -fvisibility-inlines-hidden)
 target_link_options(mpopt_llvm INTERFACE -Wl,--as-needed)
 
-# The MLIR component archives of a static build, beyond their dependencies.
+# The archives of a static build, beyond their dependencies: of the compiler,
+# and of the code generator. The linker takes only what a target uses.
 set(MPOPT_STATIC_COMPONENTS MLIRFuncDialect MLIRFuncAllExtensions MLIRParser
   MLIRBytecodeReader MLIRBytecodeWriter MLIRTransforms MLIRPass MLIROptLib
   MLIRSupport MLIRIR MLIRRemarkStreamer MLIRArithDialect MLIRLinalgDialect
-  MLIRMathDialect MLIRTensorDialect)
+  MLIRMathDialect MLIRTensorDialect
+  MLIRAffineToStandard MLIRArithToLLVM MLIRArithTransforms
+  MLIRBuiltinToLLVMIRTranslation MLIRControlFlowToLLVM MLIRFuncToLLVM
+  MLIRGPUToLLVMIRTranslation MLIRGPUToNVVMTransforms MLIRIndexToLLVM
+  MLIRLLVMToLLVMIRTranslation MLIRMathToLLVM MLIRMathToLibm MLIRMathTransforms
+  MLIRMemRefToLLVM MLIRMemRefTransforms MLIRNVGPUToNVVM
+  MLIRNVVMToLLVM MLIRNVVMToLLVMIRTranslation MLIRReconcileUnrealizedCasts
+  MLIRSCFToControlFlow MLIRTargetLLVMIRExport MLIRUBToLLVM MLIRVectorToLLVM
+  MLIRVectorToLLVMPass MLIRVectorToSCF)
+set(MPOPT_STATIC_LLVM_COMPONENTS core support remarks
+  irreader linker native NVPTX orcjit passes)
 
 # A packaged MLIR names the shared libLLVM (and Debian's execution engine the
 # shared libMLIR); with both kinds in one process it hangs. Archives only.
 function(mpopt_find_llvm_archives result)
-  llvm_map_components_to_libnames(llvm_libs core support remarks)
+  llvm_map_components_to_libnames(llvm_libs ${MPOPT_STATIC_LLVM_COMPONENTS})
   set(archives ${MLIR_EXPORTED_TARGETS})
   list(REMOVE_ITEM archives MLIR)
   foreach(lib ${archives})
@@ -61,3 +72,12 @@ define_property(TARGET PROPERTY MPOPT_LLVM_ARCHIVES
 if(MPOPT_STATIC_LLVM)
   set(MPOPT_LLVM_ARCHIVES ON)
 endif()
+
+# LLVM's linker takes a tenth of the time. It is the one beside the archives;
+# "lld" alone would be any on PATH. Debug records are LLVM's, not ours.
+set(archive_options -Wl,--gc-sections -Wl,--strip-debug)
+if(EXISTS ${LLVM_TOOLS_BINARY_DIR}/ld.lld)
+  list(APPEND archive_options -fuse-ld=lld -B${LLVM_TOOLS_BINARY_DIR})
+endif()
+target_link_options(mpopt_llvm INTERFACE
+  "$<$<BOOL:$<TARGET_PROPERTY:MPOPT_LLVM_ARCHIVES>>:${archive_options}>")
