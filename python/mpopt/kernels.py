@@ -6,15 +6,15 @@ The launch path (`_mpopt_torch.so`) asks for a kernel that it has not seen; the 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
+import importlib.util
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from . import log, native
-from .digests import file_digest
+from .digests import library_file_digest
 from .errors import MpoptError
 
 CompileCpu = Callable[[str], int]
@@ -59,10 +59,9 @@ def codegen() -> Any:
 
 @functools.cache
 def digest() -> str:
-    """Of the code generator's file; "" without one."""
-    with contextlib.suppress(MpoptError):
-        return file_digest(codegen().__file__)
-    return ""
+    """Of the code generator, which is not loaded for it; "" without one."""
+    found = importlib.util.find_spec("._codegen", __package__)
+    return library_file_digest(found.origin) if found and found.origin else ""
 
 
 def _compile_cpu(text: str) -> int:

@@ -14,7 +14,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from .digests import file_digest
+from .digests import library_file_digest
 from .errors import MpoptError
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def module_type() -> type[Module]:
 
 @functools.cache
 def library_digest() -> str:
-    """Hash of the extension's file, so that a rebuilt compiler misses every cache."""
+    """Digest of the extension, so that a rebuilt compiler misses every cache."""
     path = load().__file__
     if path is None:
         raise MpoptError("the compiler was not loaded from a file")
-    return file_digest(path)
+    return library_file_digest(path)
 
 
 @functools.cache
