@@ -52,11 +52,34 @@ struct CudaPart {
   uint64_t infs = 0, nans = 0;
 };
 
-/// The decision of this step.
+/// The sum of parts: a message that ranks add up.
+struct CudaTotals {
+  double sumOfSquares = 0.0, infs = 0.0, nans = 0.0;
+};
+
+/// The decision of this step, and how many there were of each kind.
 struct CudaDecision {
   float multiplier = 1.0f;
   uint32_t isSkipped = 0;
+  double norm = 0.0; ///< of the gradients as they are, scaled
+  uint64_t applied = 0, skipped = 0;
 };
+
+/// Who counts the updates of a tensor, where the host cannot: it does not know
+/// which steps are skipped. Both may be the same number.
+struct CudaClock {
+  float *step = nullptr; ///< updates so far
+  float *age = nullptr;  ///< 0 before the first one: SGD's buffer is new
+  uint32_t number = 0;   ///< `Tensor::number`
+  uint32_t row = 0;      ///< of the tensor's factors
+};
+
+/// What the kernel `factors` is told of a group, beside its numbers.
+enum CudaOption : uint64_t { Decoupled = 1, Maximized = 2, IsAdam = 4 };
+
+/// Words that one launch of the kernel `poke` writes: with the others they
+/// stay within the 4 KiB that parameters may take.
+inline constexpr int64_t kCudaPokeWords = 480;
 
 } // namespace mpopt::update
 

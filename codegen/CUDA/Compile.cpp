@@ -4,6 +4,7 @@
 #include "codegen/CUDA/Hopper/Emit.h"
 #include "codegen/CUDA/Matmul/Matmul.h"
 #include "codegen/CUDA/Rows/Rows.h"
+#include "codegen/CUDA/Update/Text.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -60,4 +61,13 @@ cuda::compileKernel(ModuleOp module, const Chip &chip,
   std::vector<CompiledKernel> kernels;
   kernels.push_back(std::move(*compiled));
   return kernels;
+}
+
+FailureOr<CompiledKernel> cuda::compileUpdate(MLIRContext &context,
+                                              StringRef text, const Chip &chip,
+                                              const LoweringOptions &options) {
+  FailureOr<EmittedKernel> emitted = emitFromText(context, text);
+  if (failed(emitted))
+    return failure();
+  return finish(std::move(*emitted), chip, options);
 }

@@ -1,6 +1,6 @@
 //===- Compile.h - from a kernel of the contract to PTX ---------*- C++ -*-===//
 //
-// The one entry of the CUDA backend: it picks the emitter and its schedule.
+// The entries of the CUDA backend: they pick the emitter and its schedule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,11 @@ struct CompiledKernel {
 FailureOr<std::vector<CompiledKernel>>
 compileKernel(ModuleOp module, const Chip &chip,
               const LoweringOptions &options = {});
+
+/// The same for a kernel of the update, by its line (Update/Text.h).
+FailureOr<CompiledKernel> compileUpdate(MLIRContext &context, StringRef text,
+                                        const Chip &chip,
+                                        const LoweringOptions &options = {});
 
 } // namespace mlir::mp::cuda
 

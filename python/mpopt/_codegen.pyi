@@ -32,3 +32,11 @@ def compile_cuda(
     of `buffer`, `element`, `extents` and `box`. `libdevice`: where that may lie. `dump`: a
     folder that gets all stages. Raises ValueError with the diagnostics.
     """
+
+def compile_cuda_update(
+    text: str, chip: str, dump: str = "", dump_name: str = "kernel"
+) -> list[dict[str, Any]]:
+    """The same for a kernel of the update, by its line (codegen/CUDA/Update/Text.h)."""
+
+poke_words: int
+"""How many words a launch of the kernel `poke` takes."""

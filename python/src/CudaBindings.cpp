@@ -4,6 +4,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "python/src/CodegenBindings.h"
+#include "runtime/CudaUpdate.h"
 
 using namespace mlir;
 using namespace mlir::mp;
@@ -47,10 +48,11 @@ static py::dict kernelToPython(const cuda::CompiledKernel &kernel) {
   return d;
 }
 
-/// Compiles a text; what went wrong is in `errors`.
-static FailureOr<std::vector<cuda::CompiledKernel>>
-compileText(const std::string &text, const cuda::Chip &chip,
-            const cuda::LoweringOptions &options, std::string &errors) {
+using Kernels = FailureOr<std::vector<cuda::CompiledKernel>>;
+using Compile = llvm::function_ref<Kernels(MLIRContext &)>;
+
+/// Runs `compile`; what went wrong is in `errors`.
+static Kernels compileGuarded(Compile compile, std::string &errors) {
   DialectRegistry registry;
   cuda::registerCudaDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -59,16 +61,28 @@ compileText(const std::string &text, const cuda::Chip &chip,
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       errors += (errors.empty() ? "" : "; ") + diagnostic.str();
   });
-  auto module = parseSourceString<ModuleOp>(text, &context);
-  if (!module)
-    return failure();
-  return cuda::compileKernel(*module, chip, options);
+  return compile(context);
 }
 
 static const cuda::Chip &chipCalled(const std::string &name) {
   if (const cuda::Chip *chip = cuda::findChip(name))
     return *chip;
   throw py::value_error("no chip is called " + name);
+}
+
+static py::list kernelsToPython(Compile compile) {
+  std::string errors;
+  Kernels kernels = failure();
+  {
+    py::gil_scoped_release release;
+    kernels = compileGuarded(compile, errors);
+  }
+  if (failed(kernels))
+    throw py::value_error(errors.empty() ? "unknown error" : errors);
+  py::list result;
+  for (const cuda::CompiledKernel &kernel : *kernels)
+    result.append(kernelToPython(kernel));
+  return result;
 }
 
 static py::list compileCuda(const std::string &text, const std::string &chip,
@@ -80,18 +94,30 @@ static py::list compileCuda(const std::string &text, const std::string &chip,
   options.libdevice.assign(libdevice.begin(), libdevice.end());
   options.dumpFolder = dump;
   options.dumpName = dumpName;
-  std::string errors;
-  FailureOr<std::vector<cuda::CompiledKernel>> kernels = failure();
-  {
-    py::gil_scoped_release release;
-    kernels = compileText(text, target, options, errors);
-  }
-  if (failed(kernels))
-    throw py::value_error(errors.empty() ? "unknown error" : errors);
-  py::list result;
-  for (const cuda::CompiledKernel &kernel : *kernels)
-    result.append(kernelToPython(kernel));
-  return result;
+  return kernelsToPython([&](MLIRContext &context) -> Kernels {
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    if (!module)
+      return failure();
+    return cuda::compileKernel(*module, target, options);
+  });
+}
+
+static py::list compileCudaUpdate(const std::string &text,
+                                  const std::string &chip,
+                                  const std::string &dump,
+                                  const std::string &dumpName) {
+  const cuda::Chip &target = chipCalled(chip);
+  cuda::LoweringOptions options;
+  options.dumpFolder = dump;
+  options.dumpName = dumpName;
+  return kernelsToPython([&](MLIRContext &context) -> Kernels {
+    auto kernel = cuda::compileUpdate(context, text, target, options);
+    if (failed(kernel))
+      return failure();
+    std::vector<cuda::CompiledKernel> kernels;
+    kernels.push_back(std::move(*kernel));
+    return kernels;
+  });
 }
 
 void mlir::mp::python::bindCuda(py::module_ &m) {
@@ -104,4 +130,7 @@ void mlir::mp::python::bindCuda(py::module_ &m) {
   m.def("compile_cuda", &compileCuda, py::arg("text"), py::arg("chip"),
         py::arg("libdevice") = std::vector<std::string>(), py::arg("dump") = "",
         py::arg("dump_name") = "kernel");
+  m.def("compile_cuda_update", &compileCudaUpdate, py::arg("text"),
+        py::arg("chip"), py::arg("dump") = "", py::arg("dump_name") = "kernel");
+  m.attr("poke_words") = mpopt::update::kCudaPokeWords;
 }

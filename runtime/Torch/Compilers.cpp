@@ -121,3 +121,35 @@ MPOPT_EXPORT int mpoptCudaArchitecture(int device, char *name,
   name[found.size()] = 0;
   return 1;
 }
+
+//===----------------------------------------------------------------------===//
+// Kernels that are no regions
+//===----------------------------------------------------------------------===//
+
+/// Loads kernels on a device for `mpoptLaunch`; they stay for good. Null on an
+/// error.
+MPOPT_EXPORT const cuda::Program *
+mpoptLoadProgram(int device, const cuda::CudaImage *images, size_t count) {
+  std::string error;
+  const cuda::Driver *driver = cuda::Driver::get(error);
+  std::unique_ptr<cuda::Program> program =
+      driver ? cuda::Program::load(*driver, device, images, count, error)
+             : nullptr;
+  failure = error;
+  return program.release();
+}
+
+/// Launches them with these addresses, and numbers of 8 bytes each. A grid may
+/// depend on the numbers; the kernel may leave the last ones unread.
+MPOPT_EXPORT int mpoptLaunch(const cuda::Program *program, void *const *buffers,
+                             size_t bufferCount, const int64_t *numbers,
+                             size_t numberCount, void *stream) {
+  std::string error;
+  cuda::LaunchArguments arguments{buffers, bufferCount,
+                                  numbers, numberCount,
+                                  nullptr, static_cast<cuda::Stream>(stream)};
+  if (program->launch(arguments, error))
+    return 1;
+  failure = error;
+  return 0;
+}

@@ -134,46 +134,78 @@ TEST_F(CudaMeasureTest, ChunksHaveTheBitsOfTheCPU) {
     }
 }
 
-static void decide(emulator::Kernel &kernel, emulator::Dim3 block,
-                   std::vector<CudaPart> &parts,
-                   std::vector<ScalerState> &state,
-                   std::vector<CudaDecision> &decision, float limit) {
+static void run(emulator::Kernel &kernel, emulator::Dim3 block,
+                std::vector<emulator::Argument> arguments) {
   emulator::Launch launch;
   launch.block = block;
-  launch.args = {emulator::Argument::input(parts),
-                 emulator::Argument::output(state),
-                 emulator::Argument::output(decision),
-                 emulator::Argument::scalar(int64_t(parts.size())),
-                 emulator::Argument::scalar(limit)};
+  launch.args = std::move(arguments);
   emulator::Report report = kernel.run(launch);
   EXPECT_TRUE(report.clean()) << report.text();
 }
 
-TEST_F(CudaMeasureTest, Decision) {
-  auto kernel =
-      load(cuda::emitDecide(context, *mpopt::findScalerRule("torch")));
+using emulator::Argument;
+
+TEST_F(CudaMeasureTest, Totals) {
+  auto kernel = load(cuda::emitTotal(context));
   ASSERT_TRUE(kernel);
-  // 600 parts of 0.75: more than one for some threads.
-  std::vector<CudaPart> parts(600, {0.75, 0, 0});
-  for (float limit : {0.0f, 1.0f, 1e9f}) {
-    std::vector<ScalerState> state(1);
-    state[0].scale = 4.0f;
-    float inverse = state[0].inverse();
-    std::vector<CudaDecision> decision(1);
-    decide(*kernel, block, parts, state, decision, limit);
-    float clip = clipFactor(std::sqrt(450.0) * inverse, limit);
-    EXPECT_EQ(decision[0].multiplier, inverse * clip);
-    EXPECT_EQ(decision[0].isSkipped, 0u);
-    EXPECT_EQ(state[0].applied, 1u);
-  }
-  parts[599].nans = 2;
-  std::vector<ScalerState> state(1);
-  state[0].scale = 4.0f;
+  // More than one part for some threads.
+  std::vector<CudaPart> parts(600, {0.75, 0, 1});
+  parts[599].infs = 3;
+  std::vector<CudaTotals> totals(1);
+  run(*kernel, block,
+      {Argument::input(parts), Argument::output(totals),
+       Argument::scalar(int64_t(parts.size()))});
+  EXPECT_EQ(totals[0].sumOfSquares, 450.0);
+  EXPECT_EQ(totals[0].infs, 3.0);
+  EXPECT_EQ(totals[0].nans, 600.0);
+}
+
+TEST_F(CudaMeasureTest, Decision) {
+  auto kernel = load(cuda::emitDecide(context));
+  ASSERT_TRUE(kernel);
+  std::vector<float> scale = {4.0f};
   std::vector<CudaDecision> decision(1);
-  decide(*kernel, block, parts, state, decision, 1.0f);
+  auto decide = [&](CudaTotals totals, float found, double limit) {
+    std::vector<CudaTotals> measured = {totals};
+    std::vector<float> flag = {found};
+    run(*kernel, block,
+        {Argument::input(measured), Argument::input(scale),
+         Argument::input(flag), Argument::output(decision),
+         Argument::scalar(limit)});
+  };
+  for (double limit : {0.0, 1.0, 1e9}) {
+    decide({450.0, 0, 0}, 0.0f, limit);
+    float clip = clipFactor(std::sqrt(450.0) * 0.25, limit);
+    EXPECT_EQ(decision[0].multiplier, 0.25f * clip);
+    EXPECT_EQ(decision[0].isSkipped, 0u);
+    EXPECT_EQ(decision[0].norm, std::sqrt(450.0));
+  }
+  decide({NAN, 0, 2}, 0.0f, 1.0);
   EXPECT_EQ(decision[0].isSkipped, 1u);
-  EXPECT_EQ(state[0].scale, 2.0f);
-  EXPECT_EQ(state[0].flags, uint32_t(mpopt::SawNaN));
+  for (float found : {1.0f, NAN}) {
+    decide({1.0, 0, 0}, found, 1.0);
+    EXPECT_EQ(decision[0].isSkipped, 1u);
+  }
+  EXPECT_EQ(decision[0].applied, 3u);
+  EXPECT_EQ(decision[0].skipped, 3u);
+}
+
+TEST_F(CudaMeasureTest, FlagsOfSeveralOptimizers) {
+  auto kernel = load(cuda::emitNote(context));
+  ASSERT_TRUE(kernel);
+  std::vector<int32_t> flags = {0};
+  auto note = [&](CudaTotals totals, float found) {
+    std::vector<CudaTotals> measured = {totals};
+    std::vector<float> flag = {found};
+    run(*kernel, block,
+        {Argument::input(measured), Argument::input(flag),
+         Argument::output(flags)});
+    return flags[0];
+  };
+  EXPECT_EQ(note({1.0, 0, 0}, 0.0f), 0);
+  EXPECT_EQ(note({NAN, 0, 1}, 0.0f), int32_t(mpopt::SawNaN));
+  EXPECT_EQ(note({1.0, 0, 0}, 0.0f), int32_t(mpopt::SawNaN));
+  EXPECT_EQ(note({1.0, 0, 0}, 1.0f), int32_t(mpopt::SawNaN | mpopt::SawInf));
 }
 
 /// A state without the padding behind it.
@@ -203,23 +235,21 @@ TEST_F(CudaMeasureTest, TracesOfTheScaler) {
   std::mt19937 random(11); // NOLINT(bugprone-random-generator-seed)
   for (const ScalerRule &rule : rulesToTry()) {
     SCOPED_TRACE(rule.name);
-    auto kernel = load(cuda::emitDecide(context, rule));
+    auto kernel = load(cuda::emitAdvance(context, rule));
     ASSERT_TRUE(kernel);
     ScalerState expected = mpopt::initialState(rule);
     std::vector<ScalerState> state = {expected};
-    std::vector<CudaDecision> decision(1);
     for (int step = 0; step < 40; ++step) {
       // Clean for a while, then overflows for a while.
       bool isBad = random() % 8 < (step / 10 % 2 ? 6 : 2);
       uint32_t flags = isBad ? 1 + random() % 3 : 0;
-      std::vector<CudaPart> parts(
-          1, {1.0, flags & mpopt::SawInf ? 2u : 0u, flags / mpopt::SawNaN});
-      decide(*kernel, block, parts, state, decision, 0.0f);
+      std::vector<uint32_t> pending = {flags};
+      run(*kernel, block, {Argument::output(state), Argument::output(pending)});
       mpopt::updateScale(rule, flags, expected);
       ASSERT_EQ(0, std::memcmp(&state[0], &expected, kBytes))
           << "step " << step << ": scale " << state[0].scale << ", not "
           << expected.scale;
-      EXPECT_EQ(decision[0].isSkipped, uint32_t(isBad));
+      EXPECT_EQ(pending[0], 0u);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "Ptxas.h"
 #include "codegen/CUDA/Lowering.h"
 #include "codegen/CUDA/Update/Measure.h"
+#include "codegen/CUDA/Update/Text.h"
 #include "codegen/CUDA/Update/Update.h"
 #include "runtime/Numerics.h"
 #include "runtime/Update/Factors.h"
@@ -326,7 +327,8 @@ TEST_F(CudaUpdateTest, Assembled) {
     EXPECT_EQ(count(ptx, "st.global.v4.b32") + count(ptx, "st.global.v2.b64"),
               9u);
     expectFits(cuda::emitMeasure(context, Format::BF16), chip, ptx);
-    expectFits(cuda::emitDecide(context, *mpopt::findScalerRule("megatron")),
-               chip, ptx);
+    for (StringRef text : {"total", "decide", "note", "factors", "factors rate",
+                           "poke", "advance megatron hysteresis=3"})
+      expectFits(*cuda::emitFromText(context, text), chip, ptx);
   }
 }

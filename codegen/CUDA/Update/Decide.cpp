@@ -17,13 +17,13 @@ using namespace mpopt::update;
 static constexpr int64_t kThreads = 256;
 
 namespace {
-struct Totals {
+struct Sums {
   Value sumOfSquares, infs, nans;
 };
 } // namespace
 
 /// Adds all parts up; every thread gets the totals.
-static Totals addParts(ImplicitLocOpBuilder &b, Value parts, Value count) {
+static Sums addParts(ImplicitLocOpBuilder &b, Value parts, Value count) {
   Numbers n(b);
   Value thread = threadNumber(b);
   Value real = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
@@ -67,49 +67,124 @@ static Value clipFactor(ImplicitLocOpBuilder &b, Value norm, Value limit) {
   return n.select(isFree, one, clipped);
 }
 
-static void emitDecision(ImplicitLocOpBuilder &b, const Totals &totals,
-                         Value flags, Value state, Value decision,
-                         Value limit) {
-  Numbers n(b);
-  Type single = b.getF32Type(), wide = b.getF64Type();
-  Value scale =
-      n.widen(wide, loadField(b, state, Value(), 0,
-                              offsetof(mpopt::ScalerState, scale), single));
-  Value inverse = n.narrow(single, n.div(n.real(1.0, scale), scale));
-  Value norm = n.mul(n.root(totals.sumOfSquares), n.widen(wide, inverse));
-  Value clip = clipFactor(b, n.narrow(single, norm), limit);
-  Value isSkipped = n.differ(n.isEqual(flags, 0),
-                             arith::ConstantOp::create(b, b.getBoolAttr(true)));
-  storeField(b, n.mul(inverse, clip), decision, Value(), 0,
-             offsetof(CudaDecision, multiplier));
-  storeField(b, n.widen(b.getI32Type(), isSkipped), decision, Value(), 0,
-             offsetof(CudaDecision, isSkipped));
-}
-
-EmittedKernel mlir::mp::cuda::emitDecide(MLIRContext &context,
-                                         const mpopt::ScalerRule &rule) {
+/// A kernel with one thread that has something to do.
+static EmittedKernel emitSmall(
+    MLIRContext &context, const char *name, unsigned pointers,
+    ArrayRef<Type> numbers, int32_t threads, int64_t shared,
+    llvm::function_ref<void(ImplicitLocOpBuilder &, ArrayRef<Value>)> body) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   ImplicitLocOpBuilder b(UnknownLoc::get(&context), &context);
-  Numbers n(b);
-  Type pointer = globalPointer(b);
+  SmallVector<Type> types(pointers, globalPointer(b));
+  types.append(numbers.begin(), numbers.end());
   SmallVector<Value> arguments =
-      startKernel(b, *module, "decide",
-                  {pointer, pointer, pointer, b.getI64Type(), b.getF32Type()},
-                  kThreads, 3 * kThreads / 32);
-  Totals totals = addParts(b, arguments[0], arguments[3]);
-  emitIf(b, n.isEqual(threadNumber(b), 0), [&] {
-    auto flag = [&](Value count, uint64_t bit) {
-      Value seen = n.isAbove(count, uint64_t(0));
-      return n.times(n.widen(b.getI32Type(), seen), bit);
-    };
-    Value flags = n.either(flag(totals.infs, mpopt::SawInf),
-                           flag(totals.nans, mpopt::SawNaN));
-    emitDecision(b, totals, flags, arguments[1], arguments[2], arguments[4]);
-    emitScalerStep(b, rule, arguments[1], flags);
-  });
+      startKernel(b, *module, name, types, threads, shared);
+  body(b, arguments);
   gpu::ReturnOp::create(b);
   ::mp::runtime::CudaKernel launch{};
-  launch.name = "decide";
-  launch.block[0] = kThreads;
+  launch.name = name;
+  launch.block[0] = uint32_t(threads);
   return {std::move(module), launch};
+}
+
+EmittedKernel mlir::mp::cuda::emitTotal(MLIRContext &context) {
+  auto body = [](ImplicitLocOpBuilder &b, ArrayRef<Value> arguments) {
+    Numbers n(b);
+    Sums sums = addParts(b, arguments[0], arguments[2]);
+    auto real = [&](Value count) -> Value {
+      return arith::UIToFPOp::create(b, b.getF64Type(), count);
+    };
+    emitIf(b, n.isEqual(threadNumber(b), 0), [&] {
+      auto put = [&](Value value, int64_t offset) {
+        storeField(b, value, arguments[1], Value(), 0, offset);
+      };
+      put(sums.sumOfSquares, offsetof(CudaTotals, sumOfSquares));
+      put(real(sums.infs), offsetof(CudaTotals, infs));
+      put(real(sums.nans), offsetof(CudaTotals, nans));
+    });
+  };
+  return emitSmall(context, "total", 2, IntegerType::get(&context, 64),
+                   kThreads, 3 * kThreads / 32, body);
+}
+
+static Value totalOf(ImplicitLocOpBuilder &b, Value totals, int64_t offset) {
+  return loadField(b, totals, Value(), 0, offset, b.getF64Type());
+}
+
+/// Bits of NonFinite (i32) of what was measured, and of a flag that does not
+/// say which it is.
+static Value flagsOf(ImplicitLocOpBuilder &b, Value totals, Value found) {
+  Numbers n(b);
+  auto bit = [&](Value isSeen, uint64_t value) {
+    return n.times(n.widen(b.getI32Type(), isSeen), value);
+  };
+  auto isAny = [&](Value count) {
+    return n.isGreater(count, n.real(0.0, count));
+  };
+  Value given = loadField(b, found, Value(), 0, 0, b.getF32Type());
+  // A NaN is one, too.
+  Value isGiven = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, given,
+                                        n.real(0.0, given));
+  Value infs = totalOf(b, totals, offsetof(CudaTotals, infs));
+  Value nans = totalOf(b, totals, offsetof(CudaTotals, nans));
+  Value flags = n.either(bit(isAny(infs), mpopt::SawInf),
+                         bit(isAny(nans), mpopt::SawNaN));
+  return n.either(flags, bit(isGiven, mpopt::SawInf));
+}
+
+static void count(ImplicitLocOpBuilder &b, Value decision, int64_t offset,
+                  Value condition) {
+  Numbers n(b);
+  Type word = b.getI64Type();
+  Value before = loadField(b, decision, Value(), 0, offset, word);
+  storeField(b, n.plus(before, n.widen(word, condition)), decision, Value(), 0,
+             offset);
+}
+
+static void emitDecision(ImplicitLocOpBuilder &b, ArrayRef<Value> arguments) {
+  Value totals = arguments[0], found = arguments[2], limit = arguments[4];
+  Value decision = arguments[3];
+  Numbers n(b);
+  Type single = b.getF32Type();
+  Value scale = n.widen(b.getF64Type(),
+                        loadField(b, arguments[1], Value(), 0, 0, single));
+  Value inverse = n.narrow(single, n.div(n.real(1.0, scale), scale));
+  Value scaled = n.root(totalOf(b, totals, offsetof(CudaTotals, sumOfSquares)));
+  Value norm = n.mul(scaled, n.widen(b.getF64Type(), inverse));
+  Value clip = clipFactor(b, n.narrow(single, norm), n.narrow(single, limit));
+  Value isClean = n.isEqual(flagsOf(b, totals, found), 0);
+  Value isSkipped =
+      n.differ(isClean, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  auto put = [&](Value value, int64_t offset) {
+    storeField(b, value, decision, Value(), 0, offset);
+  };
+  put(n.mul(inverse, clip), offsetof(CudaDecision, multiplier));
+  put(n.widen(b.getI32Type(), isSkipped), offsetof(CudaDecision, isSkipped));
+  put(scaled, offsetof(CudaDecision, norm));
+  count(b, decision, offsetof(CudaDecision, applied), isClean);
+  count(b, decision, offsetof(CudaDecision, skipped), isSkipped);
+}
+
+EmittedKernel mlir::mp::cuda::emitDecide(MLIRContext &context) {
+  return emitSmall(context, "decide", 4, Float64Type::get(&context), 1, 0,
+                   emitDecision);
+}
+
+EmittedKernel mlir::mp::cuda::emitNote(MLIRContext &context) {
+  auto body = [](ImplicitLocOpBuilder &b, ArrayRef<Value> arguments) {
+    Numbers n(b);
+    Value flags = flagsOf(b, arguments[0], arguments[1]);
+    Value before = loadField(b, arguments[2], Value(), 0, 0, b.getI32Type());
+    storeField(b, n.either(before, flags), arguments[2], Value(), 0, 0);
+  };
+  return emitSmall(context, "note", 3, {}, 1, 0, body);
+}
+
+EmittedKernel mlir::mp::cuda::emitAdvance(MLIRContext &context,
+                                          const mpopt::ScalerRule &rule) {
+  auto body = [&](ImplicitLocOpBuilder &b, ArrayRef<Value> arguments) {
+    Value flags = loadField(b, arguments[1], Value(), 0, 0, b.getI32Type());
+    emitScalerStep(b, rule, arguments[0], flags);
+    storeField(b, constantOf32(b, 0), arguments[1], Value(), 0, 0);
+  };
+  return emitSmall(context, "advance", 2, {}, 1, 0, body);
 }

@@ -14,11 +14,23 @@ namespace mlir::mp::cuda {
 /// chunk, with the bits that the CPU gives it.
 EmittedKernel emitMeasure(MLIRContext &context, mpopt::update::Format gradient);
 
-/// The kernel `decide`, one block. Parameters: CudaPart[], the ScalerState, a
-/// CudaDecision, the number of parts (i64) and the limit of the norm (f32; 0:
-/// none). It adds the parts up, in an order of its own; makes the decision with
-/// the scale that the gradients have; then takes the scaler's step by `rule`.
-EmittedKernel emitDecide(MLIRContext &context, const mpopt::ScalerRule &rule);
+/// The kernel `total`, one block: the sum of parts, in an order of its own.
+/// Parameters: CudaPart[], a CudaTotals and the number of parts (i64).
+EmittedKernel emitTotal(MLIRContext &context);
+
+/// The kernel `decide`, one thread: the multiplier with the clip factor, and
+/// whether the step is skipped. Parameters: a CudaTotals, the scale (f32*), a
+/// flag (f32*) that skips the step unless it is 0, a CudaDecision and the limit
+/// of the norm (f64; 0: none).
+EmittedKernel emitDecide(MLIRContext &context);
+
+/// The kernel `note`, one thread: adds what was found to flags (i32*), bits of
+/// NonFinite. Parameters: a CudaTotals, a flag as above, the flags.
+EmittedKernel emitNote(MLIRContext &context);
+
+/// The kernel `advance`, one thread: the loss scaler's step by `rule`.
+/// Parameters: the ScalerState and the flags (i32*), which are cleared.
+EmittedKernel emitAdvance(MLIRContext &context, const mpopt::ScalerRule &rule);
 
 } // namespace mlir::mp::cuda
 
