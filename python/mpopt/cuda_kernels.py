@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +78,23 @@ def compile_text(text: str, chip: str) -> Made:
 
     MPOPT_KERNEL_DUMP names a folder that gets all stages, from MLIR to the cubin.
     """
+    places = assembler.libdevice_places()
+    return _assembled(
+        text, chip, lambda *dump: kernels.codegen().compile_cuda(text, chip, places, *dump)
+    )
+
+
+def compile_update(text: str, chip: str) -> Made:
+    """The same for a kernel of the update, by its line (codegen/CUDA/Update/Text.h)."""
+    return _assembled(
+        text, chip, lambda *dump: kernels.codegen().compile_cuda_update(text, chip, *dump)
+    )
+
+
+def _assembled(text: str, chip: str, compile_it: Callable[..., Any]) -> Made:
     folder = os.environ.get("MPOPT_KERNEL_DUMP", "")
     name = hashlib.sha256(text.encode()).hexdigest()[:12] + f"-{chip}"
-    places = assembler.libdevice_places()
-    made = kernels.codegen().compile_cuda(text, chip, places, folder, name)
+    made = compile_it(folder, name)
     result = [(kernel, assembler.assemble(kernel["ptx"], chip)) for kernel in made]
     for number, (_, code) in enumerate(result if folder else ()):
         (Path(folder) / f"{name}.{number}.cubin").write_bytes(code)
@@ -117,12 +130,24 @@ Made = Sequence[tuple[Mapping[str, Any], bytes]]
 
 def load(native: Any, text: str, device: int, made: Made) -> None:
     """Hand the kernels of a text, with their code, to the launch path."""
-    images = (_Image * len(made))(*[_image(kernel, code) for kernel, code in made])
+    images = _images(made)
     data = text.encode()
     if not native.mpoptLoadCuda(
         data, ctypes.c_size_t(len(data)), device, images, ctypes.c_size_t(len(made))
     ):
         raise MpoptError(native.mpoptError().decode())
+
+
+def load_program(native: Any, device: int, made: Made) -> int:
+    """Kernels that are no regions, loaded for good: what `mpoptLaunch` takes."""
+    program = native.mpoptLoadProgram(device, _images(made), ctypes.c_size_t(len(made)))
+    if not program:
+        raise MpoptError(native.mpoptError().decode())
+    return int(program)
+
+
+def _images(made: Made) -> Any:
+    return (_Image * len(made))(*[_image(kernel, code) for kernel, code in made])
 
 
 _ELEMENTS = ("f16", "bf16", "f32")

@@ -1,7 +1,8 @@
 """`mpopt.GradScaler`: torch.amp.GradScaler for any device, with the rules of other systems.
 
-On the CPU the scale is updated by the runtime's state machine, which counts inf and NaN
-apart. On other devices the rule `torch` runs as PyTorch's own operator, without a host read.
+The scale is updated by the runtime's state machine, which counts inf and NaN apart: on the CPU,
+and as a kernel on a GPU that ours run on, without a host read. On other devices the rule `torch`
+runs as PyTorch's own operator.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from torch import Tensor
 from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
 from . import log, native
+from .device_scaler import DeviceScaler
 from .errors import MpoptError, did_you_mean
-from .optim import _distributed
+from .optim import _device, _distributed
 from .optim._distributed import INF
 from .optim._fused import Fused
 
@@ -49,11 +51,13 @@ class GradScaler(torch.amp.GradScaler):
     this rank's parameters and, with pieces, of the ranks that hold the others. All ranks call
     `step` and `unscale_` together. A pickled scaler has no process group.
 
+    On a GPU the state stays there. Counts, `status` and errors are of the newest state that the
+    host has heard of, which may be a step or two behind; `get_scale` and `state_dict` wait.
+
     Raises:
         ValueError: unknown rule, or a figure out of range, here and in the setters.
         LossScaleError: from `update`, under `at_floor="fail"`, when the scale would fall
-            below `min_scale`; under any rule when it falls below 2^-126, where the scale is on
-            the host.
+            below `min_scale`; under any rule when it falls below 2^-126.
     """
 
     def __init__(
@@ -89,9 +93,10 @@ class GradScaler(torch.amp.GradScaler):
         self.rule = rule
         self.process_group = process_group
         self.status = ""
-        """Of the last `update`, where the scale is on the host: "applied", "skipped" (at least
-        one optimizer's gradients were not finite) or "no_grads" (there were none; scale and
-        growth tracker are as they were)."""
+        """Of the last `update`: "applied", "skipped" (at least one optimizer's gradients
+        were not finite) or "no_grads" (there were none; scale and growth tracker are as they
+        were)."""
+        self._on_gpu: DeviceScaler | None = None
         given = {name: value for name, value in given.items() if value is not None}
         self._machine = native.load().LossScaler(rule, **given)
         figures = self._machine.figures()
@@ -129,14 +134,58 @@ class GradScaler(torch.amp.GradScaler):
 
     # The step -----------------------------------------------------------------------
 
+    def _lazy_init_scale_growth_tracker(self, dev: torch.device) -> None:
+        if not _device.is_gpu(dev):
+            super()._lazy_init_scale_growth_tracker(dev)
+            return
+        device = _device.Device.of(dev)
+        if device.why_not:
+            log.counters["fallbacks.scaler"] += 1
+            super()._lazy_init_scale_growth_tracker(dev)
+            return
+        left = self._machine.hysteresis_left
+        block = DeviceScaler(device, self._init_scale, self._init_growth_tracker, left)
+        self._on_gpu = block
+        self._scale, self._growth_tracker = block.scale, block.growth_tracker
+
+    def step(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> float | None:
+        """As PyTorch's."""
+        state = self._per_optimizer_states[id(optimizer)] if self._enabled else {}
+        is_plain = state.get("stage") is OptState.READY and "closure" not in kwargs
+        if not is_plain or not self._is_on_gpu_of(optimizer) or hasattr(optimizer, "grad_scale"):
+            return super().step(optimizer, *args, **kwargs)
+        scaled: Any = optimizer
+        (found,) = self._check_inf_per_device(optimizer).values()
+        scaled.grad_scale, scaled.found_inf = self._scale, found
+        try:
+            result: float | None = optimizer.step(*args, **kwargs)
+        finally:
+            del scaled.grad_scale, scaled.found_inf
+        state["stage"] = OptState.STEPPED
+        return result
+
+    def _is_on_gpu_of(self, optimizer: torch.optim.Optimizer) -> bool:
+        """True if scale and parameters are on the same GPU, and ours updates both."""
+        if self._on_gpu is None or not isinstance(optimizer, Fused):
+            return False
+        return optimizer.gpu == self._on_gpu.device.device and not optimizer._why_unsupported()
+
     def _check_inf_per_device(self, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
         """Read the gradients once; ours are left as they are, scaled."""
         self._hold(optimizer)
         if not isinstance(optimizer, Fused) or optimizer._why_unsupported():
             return super()._check_inf_per_device(optimizer)
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        measured = optimizer.measure_for_step(float(scale), self.process_group)
         state = self._per_optimizer_states[id(optimizer)]
+        if optimizer.gpu is not None:
+            if not self._is_on_gpu_of(optimizer):
+                return super()._check_inf_per_device(optimizer)
+            plan = optimizer.measure_on_device(scale, self.process_group)
+            state["found_inf_per_device"] = {scale.device: plan.ledger.zero}
+            state["totals"] = plan.totals
+            state["no_grads"] = plan.is_empty() and self.process_group is None
+            return found_of(state)
+        measured = optimizer.measure_for_step(float(scale), self.process_group)
         found = torch.tensor(float(measured.flags != 0), device=scale.device)
         state["found_inf_per_device"] = {scale.device: found}
         state["flags"] = measured.flags
@@ -176,7 +225,8 @@ class GradScaler(torch.amp.GradScaler):
         """As PyTorch's. Raises LossScaleError; the state then is that after the update."""
         if self._enabled and new_scale is not None:
             _check_scale(new_scale)
-        if not self._enabled or new_scale is not None or not self._runs_machine():
+        is_ours = self._on_gpu is not None or self._runs_machine()
+        if not self._enabled or new_scale is not None or not is_ours:
             super().update(new_scale)
             return
         scale, growth_tracker = self._check_scale_growth_tracker("update")
@@ -187,12 +237,28 @@ class GradScaler(torch.amp.GradScaler):
         if all(state.get("no_grads") for state in states):
             self.status = "no_grads"
             return
+        if self._on_gpu is not None:
+            self._update_on_gpu(self._on_gpu, states)
+            return
         flags = 0
         for state in states:
             flags |= _flags_of(state)
         self._update_machine(scale, growth_tracker, flags)
         self.status = "skipped" if flags else "applied"
-        self._report()
+        _report(self._machine)
+
+    def _update_on_gpu(self, block: DeviceScaler, states: list[dict[str, Any]]) -> None:
+        for state in states:
+            if "totals" in state and state["stage"] is not OptState.UNSCALED:
+                block.note(state["totals"], None)
+                continue
+            for found in found_of(state).values():
+                block.note(None, found)
+        block.advance(self.rule, self._machine.figures())
+        seen = block.seen()
+        if seen is not None and seen.applied + seen.skipped:
+            self.status = "skipped" if seen.flags else "applied"
+            _report(seen)
 
     def _runs_machine(self) -> bool:
         """Where the scale is on the host; elsewhere only what PyTorch's operator cannot do."""
@@ -210,36 +276,40 @@ class GradScaler(torch.amp.GradScaler):
         if scale.device.type != "cpu":
             log.counters["scaler_host_reads"] += 1
 
-    def _report(self) -> None:
-        machine = self._machine
-        if machine.failed:
-            raise LossScaleError(
-                f"the loss scale is at its least, {machine.scale}, and gradients are still not"
-                f" finite after {machine.skipped_in_a_row} steps in a row"
-            )
-        if machine.scale < _LEAST_SCALE:
-            raise LossScaleError(
-                f"the loss scale has fallen to {machine.scale}, which no float32 can undo, in"
-                f" {machine.skipped_in_a_row} steps in a row whose gradients were not finite;"
-                " that is not the scale's doing. min_scale keeps it from falling so far"
-            )
-
     # What it has seen -----------------------------------------------------------------
 
     @property
+    def _seen(self) -> Any:
+        """The state as far as the host knows it."""
+        return (self._on_gpu and self._on_gpu.seen()) or self._machine
+
+    @property
+    def known_scale(self) -> float:
+        """The newest scale that the host knows; without waiting, unlike `get_scale`."""
+        if self._on_gpu is None:
+            return self.get_scale()
+        seen = self._on_gpu.seen()
+        return self._init_scale if seen is None else seen.scale
+
+    @property
     def applied_steps(self) -> int:
-        """Clean steps so far, where the scale is on the host."""
-        return int(self._machine.applied)
+        """Clean steps so far."""
+        return int(self._seen.applied)
 
     @property
     def skipped_steps(self) -> int:
-        """Steps with gradients that were not finite, where the scale is on the host."""
-        return int(self._machine.skipped)
+        """Steps with gradients that were not finite."""
+        return int(self._seen.skipped)
+
+    @property
+    def inf_steps(self) -> int:
+        """Skipped steps that saw an inf."""
+        return int(self._seen.inf_steps)
 
     @property
     def nan_steps(self) -> int:
         """Skipped steps that saw a NaN, which no loss scale mends; with optimizers of ours."""
-        return int(self._machine.nan_steps)
+        return int(self._seen.nan_steps)
 
     # Persistence ----------------------------------------------------------------------
 
@@ -247,8 +317,13 @@ class GradScaler(torch.amp.GradScaler):
         """PyTorch's keys; with another rule also what is left of its hysteresis."""
         state = super().state_dict()
         if state and self.rule != "torch":
-            state["_hysteresis_left"] = self._machine.hysteresis_left
+            state["_hysteresis_left"] = self._hysteresis_left()
         return state
+
+    def _hysteresis_left(self) -> int:
+        if self._on_gpu is None:
+            return int(self._machine.hysteresis_left)
+        return int(self._on_gpu.hysteresis_left)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state of this class or of PyTorch's.
@@ -264,12 +339,16 @@ class GradScaler(torch.amp.GradScaler):
         super().load_state_dict(state_dict)
         if "_hysteresis_left" in state_dict:
             self._machine.hysteresis_left = state_dict["_hysteresis_left"]
+            if self._on_gpu is not None:
+                self._on_gpu.hysteresis_left.fill_(state_dict["_hysteresis_left"])
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         state["process_group"] = None
         machine = self._machine
-        state["_machine"] = (machine.figures(), machine.growth_tracker, machine.hysteresis_left)
+        left = self._hysteresis_left()
+        state["_machine"] = (machine.figures(), machine.growth_tracker, left)
+        state["_on_gpu"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -278,6 +357,21 @@ class GradScaler(torch.amp.GradScaler):
         self._machine = native.load().LossScaler(self.rule, **figures)
         self._machine.growth_tracker = growth_tracker
         self._machine.hysteresis_left = hysteresis_left
+
+
+def _report(state: Any) -> None:
+    """Raises LossScaleError if the scaler has come to an end."""
+    if state.failed:
+        raise LossScaleError(
+            f"the loss scale is at its least, {state.scale}, and gradients are still not"
+            f" finite after {state.skipped_in_a_row} steps in a row"
+        )
+    if state.scale < _LEAST_SCALE:
+        raise LossScaleError(
+            f"the loss scale has fallen to {state.scale}, which no float32 can undo, in"
+            f" {state.skipped_in_a_row} steps in a row whose gradients were not finite;"
+            " that is not the scale's doing. min_scale keeps it from falling so far"
+        )
 
 
 def _check_scale(scale: float | Tensor) -> None:

@@ -31,6 +31,7 @@ def connect(library: Any) -> None:
     global _native
     library.mpoptError.restype = ctypes.c_char_p
     library.mpoptRegionCopies.restype = ctypes.c_int64
+    library.mpoptLoadProgram.restype = ctypes.c_void_p
     library.mpoptSetCompilers(*_CALLBACKS)
     _native = library
 
@@ -49,6 +50,15 @@ def prepare(text: str, device: str, index: int = 0) -> None:
         done = _native.mpoptPrepareCuda(data, ctypes.c_size_t(len(data)), index)
     if not done:
         raise MpoptError(_native.mpoptError().decode())
+
+
+def launch_path() -> Any:
+    """The library that `connect` was told of, loaded by the first call. Raises MpoptError."""
+    if _native is None:
+        from . import region_op
+
+        region_op.load()
+    return _native
 
 
 @functools.cache

@@ -220,14 +220,17 @@ class TrainStep:
             gradients.close()
 
     def _metrics(self, batches: Sequence[Any], loss: Tensor) -> tuple[StepMetrics, StepGradients]:
-        scale = None
+        scale = known = None
         if self.scaler is not None and self.scaler.is_enabled():
             scale = self._scaled(torch.ones((), device=loss.device))
+            if loss.device.type != "cpu" and isinstance(self.scaler, GradScaler):
+                known = self.scaler.known_scale
         gradients = StepGradients(self.optimizer, self.model, scale)
         metrics = StepMetrics(
             step=self.steps,
             loss_tensor=loss,
             scale_tensor=scale,
+            known_scale=known,
             optimizer=self.optimizer,
             gradients=gradients,
             count=lambda: sum(map(self._count, batches)),
@@ -252,6 +255,8 @@ class TrainStep:
         gradients.updating()
         before = self.optimizer.skipped_steps
         self._step_optimizer()
+        if watches:
+            self.optimizer.settle()
         metrics.skipped = self.optimizer.skipped_steps > before
         try:
             if metrics.skipped:

@@ -104,8 +104,11 @@ class StepMetrics:
     count: Callable[[], int] = field(repr=False)
     """Counts what `throughput` is about."""
     share: Callable[[], float | None] = field(repr=False)
+    known_scale: float | None = None
+    """On a GPU the newest scale that the host has heard of, so that nobody waits for it."""
     skipped: bool = False
-    """The gradients were not finite and nothing was changed."""
+    """The gradients were not finite and nothing was changed. Without a callback for
+    `on_nonfinite`, on a GPU the host may hear of that a step or two later."""
     seconds: float = 0.0
     """Wall time of the step without its callbacks. A device may have work left to do."""
     gradient_histogram: Histogram | None = None
@@ -118,7 +121,9 @@ class StepMetrics:
 
     @functools.cached_property
     def loss_scale(self) -> float:
-        """What the loss was multiplied with; 1 without a scaler."""
+        """What the loss was multiplied with; 1 without a scaler. On a GPU `known_scale`."""
+        if self.known_scale is not None:
+            return self.known_scale
         return 1.0 if self.scale_tensor is None else float(self.scale_tensor)
 
     @functools.cached_property

@@ -27,14 +27,13 @@ class Adam(Fused, torch.optim.Adam):
         amsgrad = group["amsgrad"]
         if "step" in state and not (amsgrad and _LARGEST not in state):
             largest = state[_LARGEST] if amsgrad else None
-            return States(state[_FIRST], state[_SECOND], largest, float(state["step"]) + 1.0)
+            return States(state[_FIRST], state[_SECOND], largest, self._next_step(param))
         dtype = state_dtype(param, group)
         first, second = (
             state.get(k, torch.zeros_like(param, dtype=dtype)) for k in (_FIRST, _SECOND)
         )
         largest = torch.zeros_like(param, dtype=dtype) if amsgrad else None
-        step = float(state.get("step", 0.0))
-        return States(first, second, largest, step + 1.0, is_new=True)
+        return States(first, second, largest, self._next_step(param), is_new=True)
 
     def _keep(self, param: Tensor, states: States) -> None:
         state = self.state[param]
@@ -42,6 +41,9 @@ class Adam(Fused, torch.optim.Adam):
         state[_FIRST], state[_SECOND] = states.first, states.second
         if states.largest is not None:
             state[_LARGEST] = states.largest
+
+    def _has_steps(self, param: Tensor) -> bool:
+        return True
 
     def _count(self, params: list[Tensor]) -> None:
         torch._foreach_add_([self.state[param]["step"] for param in params], 1.0)

@@ -63,7 +63,7 @@ def _why_unsupported(param: Tensor, grad: Tensor) -> str:
     for tensor in (param, grad):
         if not is_plain(tensor):
             return f"a tensor of class {type(tensor).__name__}"
-    if param.device.type != "cpu":
+    if param.device.type not in ("cpu", "cuda"):
         return f"a parameter on {param.device.type}"
     if grad.layout is not torch.strided or param.layout is not torch.strided:
         return f"a gradient of layout {grad.layout}"
@@ -84,9 +84,19 @@ def aligned(tensor: Tensor, like: Tensor) -> Tensor:
     return torch.empty_like(like, dtype=tensor.dtype).copy_(tensor)
 
 
+def format_of(tensor: Tensor) -> str:
+    """The format of the real numbers in a tensor."""
+    return _NUMBERS[tensor.dtype][0]
+
+
+def numbers_in(tensor: Tensor) -> int:
+    """How many real numbers a tensor has."""
+    return tensor.numel() * _NUMBERS[tensor.dtype][1]
+
+
 def _address(tensor: Tensor | None) -> tuple[int, str]:
     """Where the elements of a dense tensor begin, 0 for none, and their format."""
-    return (0, "") if tensor is None else (tensor.data_ptr(), _NUMBERS[tensor.dtype][0])
+    return (0, "") if tensor is None else (tensor.data_ptr(), format_of(tensor))
 
 
 def row(
@@ -101,7 +111,7 @@ def row(
     stream: int = 0,
 ) -> Row:
     """What `_mpopt.Update` takes for one parameter."""
-    size = param.numel() * _NUMBERS[param.dtype][1]
+    size = numbers_in(param)
     arrays = [_address(tensor) for tensor in (param, grad, *states, half)]
     address = 0 if low is None else low.data_ptr()
     return size, address, group, step, is_first, *[part for pair in arrays for part in pair], stream

@@ -165,6 +165,31 @@ def agree(
     return total, flags
 
 
+def agree_on_device(totals: Tensor, spreads: list[Spread], group: ProcessGroup | None) -> Tensor:
+    """`agree` without a read by the host: each spread has a sum of squares and counts of infs
+    and NaNs in a row of `totals`; returns those of all ranks. One reduction for one mesh that
+    is flat or has all ranks, and none where nothing is shared."""
+    meshes = _meshes(spreads)
+    if len(spreads) == 1 and not meshes and group is None:
+        return totals[0]
+    counts = totals[:, 1:].sum(0)
+    shared: dict[DeviceMesh | None, Tensor] = {None: totals[spreads.index(WHOLE), 0]}
+    for mesh in meshes:
+        of_mesh = [(n, s.replicas) for n, s in enumerate(spreads) if s.mesh == mesh]
+        shared[mesh] = torch.stack([totals[n, 0] / replicas for n, replicas in of_mesh]).sum()
+    if meshes:
+        shared[meshes[-1]] = shared[meshes[-1]] + shared[None] / meshes[-1].size()
+        shared[None] = torch.zeros_like(shared[None])
+    for mesh in meshes:
+        for each in _groups(mesh):
+            message = torch.cat([shared[mesh].view(1), counts])
+            message = _all_reduce(message, torch.distributed.ReduceOp.SUM, each)
+            shared[mesh], counts = message[0], message[1:]
+    for each in _further(group, meshes):
+        counts = _all_reduce(counts.clone(), torch.distributed.ReduceOp.SUM, each)
+    return torch.cat([torch.stack(list(shared.values())).sum().view(1), counts])
+
+
 def agree_on_found(found: Tensor, spreads: Iterable[Spread], group: ProcessGroup | None) -> Tensor:
     """The largest flag of all ranks, on the device of `found`, without a read by the host."""
     meshes = _meshes(spreads)

@@ -17,8 +17,10 @@ from torch import Tensor
 from .. import log
 from ..errors import MpoptError
 from ..options import is_strict
-from . import _native, _storage
+from . import _device, _device_plan, _native, _storage
 from ._arrays import why_unsupported
+from ._device_plan import DevicePlan
+from ._distributed import INF
 from ._plan import Measured, Plan, States, inverse_of
 from ._shadow import Shadow, make_shadow, own, why_no_copy
 from ._slots import Slot
@@ -93,8 +95,16 @@ class Fused(SplitMasters):
                 self.state[param].setdefault("step", torch.tensor(0.0)).add_(1.0)
 
     def _next_step(self, param: Tensor) -> float:
-        """The number of the coming update, where a state counts them; 1 elsewhere."""
+        """The number of the coming update, where a state counts them; 1 elsewhere, also on a
+        GPU, which counts by itself."""
+        if _device.is_gpu(param.device):
+            return 1.0
         return float(self.state.get(param, {}).get("step", 0.0)) + 1.0
+
+    def _has_steps(self, param: Tensor) -> bool:
+        """True if the state of a parameter counts its updates: here for random bits only."""
+        groups = filter(_storage.is_stochastic, self.param_groups)
+        return any(param is other for group in groups for other in group["params"])
 
     # The step --------------------------------------------------------------------
 
@@ -130,24 +140,49 @@ class Fused(SplitMasters):
 
         All ranks that hold pieces of the parameters call it together.
         """
-        return Plan(self).measure(inverse_of(scale))
+        return self._plan().measure(inverse_of(scale))
 
     def measure_for_step(self, scale: float, group: ProcessGroup | None = None) -> Measured:
         """The same for the `step` that comes next, which does not read them again. Flags are
         shared over `group`, too."""
-        plan = Plan(self)
+        plan = self._plan()
         measured = plan.measure(inverse_of(scale), group)
         self.__dict__["_measured"] = plan, measured
         return measured
 
+    def measure_on_device(self, scale: Tensor, group: ProcessGroup | None = None) -> DevicePlan:
+        """The same on a GPU, without a wait: the plan has what was found as `totals`."""
+        plan = DevicePlan(self)
+        plan.measure_on_device(scale, group)
+        self.__dict__["_measured"] = plan, None
+        return plan
+
+    def _plan(self) -> Plan:
+        return Plan(self) if self.gpu is None else DevicePlan(self)
+
+    @property
+    def gpu(self) -> torch.device | None:
+        """The GPU that has the parameters; None if they are on the CPU."""
+        return _device.device_of(self._params())
+
     def _why_unsupported(self) -> str:
-        return next(filter(None, map(why_unsupported, self._params())), "")
+        reason = next(filter(None, map(why_unsupported, self._params())), "")
+        if reason or self.gpu is None:
+            return reason or self._why_mixed()
+        return _device.why_not(self._params(), self.param_groups)
+
+    def _why_mixed(self) -> str:
+        is_mixed = any(_device.is_gpu(param.device) for param in self._params())
+        return "parameters on several devices" if is_mixed else ""
 
     def _params(self) -> Iterator[Tensor]:
         for group in self.param_groups:
             yield from group["params"]
 
     def _update(self, clip: float, zero_grad: bool) -> None:
+        if self.gpu is not None:
+            _device_plan.step(self, clip, zero_grad)
+            return
         plan, measured = self.__dict__.pop("_measured", (None, None))
         if plan is None or not plan.is_current():
             plan, measured = Plan(self), None
@@ -172,11 +207,42 @@ class Fused(SplitMasters):
             return default
         return value.item() if isinstance(value, Tensor) else value
 
-    skipped_steps = 0
-    """Steps that changed nothing, because gradients were not finite."""
+    @property
+    def skipped_steps(self) -> int:
+        """Steps that changed nothing, because gradients were not finite. On a GPU those that
+        the host has heard of, which may be a step or two behind; `settle` waits for the rest."""
+        ledger = self._ledger()
+        known: int = self.__dict__.get("_skipped_steps", 0)
+        return known if ledger is None else known + ledger.counts()[2]
 
-    measured: Measured | None = None
-    """What the last `step` or its GradScaler read of the gradients; None if they read nothing."""
+    @skipped_steps.setter
+    def skipped_steps(self, value: int) -> None:
+        self.__dict__["_skipped_steps"] = value
+
+    @property
+    def measured(self) -> Measured | None:
+        """What the last `step` or its GradScaler read of the gradients; None if they read
+        nothing. On a GPU as `skipped_steps`, and without the first bad parameter."""
+        known: Measured | None = self.__dict__.get("_measured_last")
+        ledger = self._ledger()
+        if ledger is None:
+            return known
+        is_skipped, norm, _ = ledger.counts()
+        is_read = is_skipped or norm != 0.0
+        return Measured(norm, INF if is_skipped else 0, None) if is_read else None
+
+    @measured.setter
+    def measured(self, value: Measured | None) -> None:
+        self.__dict__["_measured_last"] = value
+
+    def settle(self) -> None:
+        """Wait until `skipped_steps` and `measured` are those of the last step."""
+        ledger = self._ledger()
+        if ledger is not None:
+            ledger.mirror.wait()
+
+    def _ledger(self) -> _device_plan.Ledger | None:
+        return self.__dict__.get("_gpu_ledger")
 
     cast_overflows = 0
     """Finite weights beyond 65504 that steps wrote as inf to their copies in float16."""
@@ -303,3 +369,5 @@ class Fused(SplitMasters):
             group.update(chosen)
         _storage.restore(self, state_dict)
         self.__dict__.pop("_measured", None)
+        if (ledger := self._ledger()) is not None:
+            ledger.ages.clear()

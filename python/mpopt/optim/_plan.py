@@ -84,18 +84,36 @@ def _figures(optimizer: Fused, group: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+class Entry(NamedTuple):
+    """One parameter's update: this rank's pieces, in the order of `row` in _arrays.py."""
+
+    weight: Tensor
+    grad: Tensor
+    arrays: list[Tensor | None]
+    half: Tensor | None
+    group: int
+    step: float
+    is_first: bool
+    low: Tensor | None
+    stream: int
+
+
 @dataclass
-class _Part:
-    """The rows of parameters with the same spread."""
+class Part:
+    """The updates of parameters with the same spread, as rows on the CPU and entries on a GPU."""
 
     rows: list[Row] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
-    """Of each row, its parameter's number in the plan."""
+    """Of each of these, its parameter's number in the plan."""
     native: Any = None
 
 
 class Plan:
     """The native update of one step, and the tensors that it points to."""
+
+    keeps_rows = True
+    """Rows of one step serve the next; see `Slot`."""
 
     def __init__(self, optimizer: Fused) -> None:
         self.optimizer = optimizer
@@ -108,7 +126,7 @@ class Plan:
         self.shadows: list[Shadow | None] = []
         self.lows: list[Tensor | None] = []
         settle(optimizer._params())
-        self.parts: dict[Spread, _Part] = {s: _Part() for s in spreads_of(optimizer._params())}
+        self.parts: dict[Spread, Part] = {s: Part() for s in spreads_of(optimizer._params())}
         self._whole = self.parts[WHOLE]
         self._shadows = optimizer._shadows()
         self._slots = optimizer._slots()
@@ -120,7 +138,11 @@ class Plan:
             for param, stream in zip(group["params"], streams, strict=False):
                 if param.grad is not None:
                     self._add(param, group, number, stream)
-        figures = [_figures(optimizer, group) for group in optimizer.param_groups]
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hand what was put down to who updates it."""
+        figures = [_figures(self.optimizer, group) for group in self.optimizer.param_groups]
         for part in self.parts.values():
             part.native = _native.update(part.rows, figures)
 
@@ -136,30 +158,32 @@ class Plan:
         grad = aligned(piece, weight)
         shadow = self._shadows.get(param)
         half = None if shadow is None else shadow.half
-        low = self.optimizer._low_half(param) if _storage.is_split(group) else None
+        given_low = self.optimizer._low_half(param) if _storage.is_split(group) else None
         if weight.numel():  # a rank may have no piece of a parameter
             part = self.parts[spread_of(param)]
-            is_first = states.is_new
-            low_piece = None if low is None else local(low)
-            part.rows.append(
-                row(weight, grad, arrays, half, number, states.step, is_first, low_piece, stream)
-            )
+            low = None if given_low is None else local(given_low)
+            entry = (weight, grad, arrays, half, number, states.step, states.is_new, low, stream)
+            self._put(part, Entry(*entry))
             part.numbers.append(len(self.params))
-            slot = None if low is not None else slot_for(param, given, states, shadow, place)
-            if slot is not None:
-                self._slots[param] = slot
+            if self.keeps_rows and low is None:
+                slot = slot_for(param, given, states, shadow, place)
+                if slot is not None:
+                    self._slots[param] = slot
         self.params.append(param)
         self.states.append(states)
         self.given.append((given, piece, piece._version))
         self.grads.append(grad)
         self.shadows.append(shadow)
-        self.lows.append(low)
+        self.lows.append(given_low)
+
+    def _put(self, part: Part, entry: Entry) -> None:
+        part.rows.append(row(*entry))
 
     def _add_as_before(
         self, param: Tensor, given: Tensor, states: States, place: tuple[int, int]
     ) -> bool:
         """Add a parameter of which nothing has changed since the last step but its gradient."""
-        slot = self._slots.get(param)
+        slot = self._slots.get(param) if self.keeps_rows else None
         if slot is None:
             return False
         shadow = self._shadows.get(param)
@@ -215,7 +239,7 @@ class Plan:
         for param, states in zip(self.params, self.states, strict=True):
             if states.is_new:
                 self.optimizer._keep(param, states)
-        self.optimizer._count(self.params)
+        self._count()
         # Autograd and other holders of copies must see that the values changed.
         torch.autograd.graph.increment_version(self.params)
         pieces = [local(param) for param in self.params if is_dtensor(param)]
@@ -229,6 +253,9 @@ class Plan:
             if low is not None:
                 self.optimizer.state[param][_storage.LOW] = low
                 self.optimizer._lows().stamp(param)
+
+    def _count(self) -> None:
+        self.optimizer._count(self.params)
 
     def _clear_copies(self) -> None:
         for (_, piece, _), grad in zip(self.given, self.grads, strict=True):
