@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -21,6 +21,8 @@ from .attributes import attribute_text, dtype_text, quoted, type_text
 from .errors import UnsupportedError
 
 EFFECTS, BACKWARD = 1, 2
+LEFT_OUT = "left_out"
+"""The namespace of operators that are to stay as they are."""
 RANGE_KEY = "mpopt_range_key"
 """Where the metadata of a node holds its `range_keys.Key`, if ranges were measured."""
 
@@ -126,14 +128,20 @@ def _make_target_text(target: Any) -> str:
     return f"{module}.{getattr(target, '__name__', type(target).__name__)}"
 
 
-def import_graph(graph: fx.Graph, capture: origins.Capture | None = None) -> Imported:
-    """Describe `graph`. Raises UnsupportedError naming the node and what cannot be described."""
-    return _Importer(graph, capture).run()
+def import_graph(
+    graph: fx.Graph, capture: origins.Capture | None = None, left_out: Collection[str] = ()
+) -> Imported:
+    """Describe `graph`. What modules `left_out` do has names that no pass knows, so that it stays
+    as it is. Raises UnsupportedError naming the node and what cannot be described."""
+    return _Importer(graph, capture, frozenset(left_out)).run()
 
 
 class _Importer:
-    def __init__(self, graph: fx.Graph, capture: origins.Capture | None) -> None:
+    def __init__(
+        self, graph: fx.Graph, capture: origins.Capture | None, left_out: frozenset[str]
+    ) -> None:
         self.graph = graph
+        self.left_out = left_out
         self.known_inputs = capture.inputs if capture else ()
         self.out = Imported()
         self.number: dict[fx.Node, int] = {}
@@ -209,15 +217,17 @@ class _Importer:
 
     def _function(self, node: fx.Node) -> None:
         value = _value(node)
-        if conversion_target(node) is not None:
+        is_known = not self.left_out or self._module_path(node.meta) not in self.left_out
+        if is_known and conversion_target(node) is not None:
             self._conversion(node, value)
             return
+        name = target_text(node.target)
         attrs, operands = self._arguments(node)
         several = isinstance(value, list | tuple)
         paths = list(_paths(value)) if several else []
         leaves = [each for _, each in paths] if several else [value]
         results = tuple(map(type_text, leaves)) if value is not None else ()
-        self._add(node, target_text(node.target), attrs, operands, results)
+        self._add(node, name if is_known else f"{LEFT_OUT}.{name}", attrs, operands, results)
         if several:
             self.first_values[node] = _first_values(value, len(self.out.values))
             self.out.values.extend((node, path) for path, _ in paths)

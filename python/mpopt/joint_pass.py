@@ -27,6 +27,7 @@ from . import (
     composites,
     embedding_gradient,
     exporter,
+    failing_regions,
     half_weights,
     hot_regions,
     importer,
@@ -133,36 +134,87 @@ class Run:
         self.pass_of: list[str] = []
         """The pass behind each rewrite, where passes run one by one."""
         self.changed = False
+        self.left_out: list[str] = []
+        """Modules that stay as they were traced, for a rewrite of them failed."""
 
     def pipeline(self) -> str:
         """The passes to run, "" for none."""
         return self.owner.pipeline()
 
     def attempt(self) -> None:
-        """Rewrite the graph, or leave it as it was and say so."""
+        """Rewrite the graph but for what fails, or leave it as it was, and say so."""
         try:
             with _without_gc():
                 self.rewrite()
         except UnsupportedError as error:
             self.fall_back(StageError("import", str(error)), error)
         except StageError as error:
-            self.fall_back(error, error.__cause__ or error)
+            if not self._leave_out(error):
+                self.fall_back(error, error.__cause__ or error)
+
+    def _leave_out(self, error: StageError) -> bool:
+        """Rewrite all but the modules whose rewrites fail; False if that does not help."""
+        if self.options.strict or self.module is None or not self.pipeline():
+            return False
+        command = ""
+        while len(self.left_out) < failing_regions.MOST:
+            region = failing_regions.first_failing(self._try)
+            if not region or region in self.left_out:
+                break
+            command = command or self._reproduction()  # while the graph is as traced
+            self.left_out.append(region)
+            try:
+                self.rewrite()
+            except (StageError, UnsupportedError):
+                continue
+            self._say_left_out(error, command)
+            return True
+        self.left_out.clear()
+        return False
+
+    def _try(self, limit: int) -> tuple[list[dict[str, Any]], bool]:
+        """The stages with the first `limit` rewrites, on a copy of the graph."""
+        graph, records = self.graph_to_try(), list[dict[str, Any]]()
+        try:
+            imported = importer.import_graph(graph, self.owner.capture, self.left_out)
+            module = self._module_of(imported, limit)
+            for step in native.load().pipeline_passes(self.pipeline()):
+                module.run(step)
+                records = _applied(module.rewrites())
+            edits = module.edits()
+            if not exporter.is_empty(edits, imported):
+                exporter.apply_edits(graph, imported, edits)
+        except Exception:
+            return records, False
+        return records, True
+
+    def graph_to_try(self) -> fx.Graph:
+        """A copy of the graph as it is."""
+        copy = fx.Graph()
+        copy.owning_module = self.graph.owning_module
+        copy.output(copy.graph_copy(self.graph, {}))
+        copy.output_node().meta = dict(self.graph.output_node().meta)
+        return copy
+
+    def _say_left_out(self, error: StageError, command: str) -> None:
+        self._count(error.stage)
+        log.counters["fallback_regions"] += len(self.left_out)
+        names = ", ".join(map(repr, self.left_out))
+        text = (
+            f"mpopt failed in stage {error.stage!r}; module {names} stays as it was traced, and "
+            f"the rest is optimised (fallback {log.counters['fallbacks']}): "
+            f"{error.__cause__ or error}"
+        )
+        log.warn(f"{text}\n  reproduce: {command}" if command else text)
 
     def rewrite(self) -> None:
         """The stages up to the graph's changes. Raises what a stage raises."""
         with stage("import"):
-            imported = importer.import_graph(self.graph, self.owner.capture)
+            imported = importer.import_graph(self.graph, self.owner.capture, self.left_out)
         if self.owner.checks_loss_scale:
             loss_scale.check(imported, self.options.strict)
         with stage("build"):
-            self.module = native.module_type().from_graph(
-                imported.inputs,
-                imported.nodes,
-                imported.outputs,
-                sources=imported.sources,
-                name=self.owner.kind(self.graph),
-                attributes=self._attributes(imported),
-            )
+            self.module = self._module_of(imported)
         self._open_bundle()
         with stage("passes"):
             self._run_passes(self.module)
@@ -178,7 +230,18 @@ class Run:
                 barriers.relax(self.graph)
         self._record(self.module.rewrites(), imported)
 
-    def _attributes(self, imported: importer.Imported) -> str:
+    def _module_of(self, imported: importer.Imported, limit: int | None = None) -> Module:
+        return native.module_type().from_graph(
+            imported.inputs,
+            imported.nodes,
+            imported.outputs,
+            sources=imported.sources,
+            name=self.owner.kind(self.graph),
+            attributes=self._attributes(limit),
+        )
+
+    def _attributes(self, limit: int | None = None) -> str:
+        """What the passes are told; with `limit`, to apply so many rewrites only."""
         target = self.options.target
         if target == "auto":
             target = device_of(self.graph)
@@ -186,9 +249,10 @@ class Run:
         if self.owner.needs_cost_model:
             model = machine.resolve(self.options.cost_model, target)
             text += f", mp.cost_model = {json.dumps(model)}"
-        limit = self.options.bisect_limit
+        if limit is None and self.options.bisect_limit is not None:
+            limit = rewrite_log.left(self.options.bisect_limit)
         if limit is not None:
-            text += f", mp.rewrite_limit = {rewrite_log.left(limit)}"
+            text += f", mp.rewrite_limit = {limit}"
         if self.options.policy is not None:
             text += ", " + policy_attribute(self.options.policy)
         return "{" + text + "}"
@@ -313,14 +377,8 @@ class Run:
 
     def _failure_bundle(self) -> Path:
         """A bundle of the graph as traced, made after the fact."""
-        imported = importer.import_graph(self.graph, self.owner.capture)
-        module = native.module_type().from_graph(
-            imported.inputs,
-            imported.nodes,
-            imported.outputs,
-            sources=imported.sources,
-            attributes=self._attributes(imported),
-        )
+        imported = importer.import_graph(self.graph, self.owner.capture, self.left_out)
+        module = self._module_of(imported)
         bundle = Bundle(tempfile.mkdtemp(prefix="mpopt-failure-"), "graph")
         bundle.stage("import", module_text(module))
         return bundle.path

@@ -122,6 +122,12 @@ class _PairRun(Run):
         self.graph = stitched.graph
         return stitched
 
+    def graph_to_try(self) -> fx.Graph:
+        """The pair, stitched again."""
+        stitched = Stitched(*self.pair, self.result_count)
+        stitched.repeat_constants()
+        return stitched.graph
+
     def _failure_bundle(self) -> Any:
         self._stitch()  # the graph may have changed since it was traced
         return super()._failure_bundle()

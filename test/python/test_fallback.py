@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import re
@@ -13,7 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from eager_code import eager_code, structure
-from mpopt import barriers, exporter, fakes, importer, joint_pass, origins
+from mpopt import barriers, exporter, failing_regions, fakes, importer, joint_pass, origins
 from mpopt.backend import mpopt as backend
 from mpopt.errors import MpoptError, StageError
 from torch import nn
@@ -218,3 +219,99 @@ def test_good_edits():
     new = next(n for n in gm.graph.nodes if importer.conversion_target(n) == torch.bfloat16)
     assert new.meta["val"].dtype == torch.bfloat16
     assert new.meta["custom"] == {"mpopt": "mpopt"}
+
+
+# A rewrite that fails leaves out its region alone ------------------------------------------------
+
+
+class Two(nn.Module):
+    """Two modules with conversions that the passes remove."""
+
+    def __init__(self):
+        super().__init__()
+        self.good, self.bad = Net(), Net()
+
+    def forward(self, x):
+        return self.good(x), self.bad(x)
+
+
+def failing_for(module):
+    """Edits of any rewritten graph that still changes a node of `module` cannot be applied."""
+    original = exporter.apply_edits
+
+    def apply(graph, imported, edits):
+        touched = {*edits["erased"], *(number for number, *_ in edits["rewired"])}
+        paths = (origins.module_path(imported.fx_nodes[number].meta) for number in touched)
+        if any(path == module or path.startswith(f"{module}.") for path in paths):
+            raise MpoptError(f"planted for {module}")
+        original(graph, imported, edits)
+
+    return mock.patch.object(exporter, "apply_edits", apply)
+
+
+def run_two(planted=None, **options):
+    """The rewritten graphs of both modules, and the gradients."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    mpopt.counters.clear()
+    net = Two()
+    with eager_code() as graphs, planted or contextlib.nullcontext():
+        compiled = torch.compile(net, backend=backend, options=options)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            results = compiled(torch.ones(4, 8))
+        sum(r.float().sum() for r in results).backward()
+        casts = [
+            origins.module_path(n.meta).partition(".")[0]
+            for g in graphs
+            for n in g.graph.nodes
+            if n.op == "call_function" and importer.conversion_target(n) is not None
+        ]
+    return casts, [r.detach() for r in results], [p.grad for p in net.parameters()]
+
+
+@pytest.mark.parametrize("numerics", ["precise", "relaxed"])
+def test_a_rewrite_that_fails_leaves_out_its_region(numerics, caplog, monkeypatch):
+    monkeypatch.setenv("MPOPT_STRICT", "0")
+    stock, _, _ = run_two(pipeline="")
+    whole, _, _ = run_two(numerics=numerics)
+    with caplog.at_level(logging.WARNING, "mpopt"):
+        casts, results, grads = run_two(failing_for("bad"), numerics=numerics)
+    counts = mpopt.counters
+    graphs = 2 if numerics == "relaxed" else 1
+    assert counts["fallbacks"] == counts["fallbacks.export"] == graphs
+    assert 1 <= counts["fallback_regions"] <= 3 * graphs, "bad, bad.linear, bad.norm"
+    assert casts.count("good") == whole.count("good") < stock.count("good")
+    assert casts.count("bad") > whole.count("bad")
+    messages = [r.getMessage() for r in caplog.records if r.name == "mpopt.fallback"]
+    assert len(messages) == graphs
+    for message in messages:
+        assert "'bad" in message and "'good" not in message
+        assert "stays as it was traced" in message and "planted for bad" in message
+    # Both modules have the same weights' sizes; values are those of a graph without failure.
+    _, wanted, gradients = run_two(numerics=numerics)
+    for got, want in zip([*results, *grads], [*wanted, *gradients], strict=True):
+        assert (got - want).abs().max() <= 2.0**-6 * want.abs().max()
+
+
+def test_a_region_that_fails_is_an_error_under_strict():
+    with failing_for("bad"), pytest.raises(Exception, match="planted for bad"):
+        run_two()
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 9), (1, 9), (2, 9), (7, 9), (8, 9)])
+def test_the_first_failing_rewrite_is_found_by_halving(first, count):
+    records = [{"module": f"m{i}"} for i in range(count)]
+    tried = []
+
+    def trial(limit):
+        tried.append(limit)
+        return records[:limit], limit <= first
+
+    assert failing_regions.first_failing(trial) == f"m{first}"
+    assert len(tried) <= 12
+
+
+def test_no_region_is_at_fault_where_the_traced_graph_fails():
+    assert failing_regions.first_failing(lambda limit: ([], False)) == ""
+    assert failing_regions.first_failing(lambda limit: ([], True)) == "", "none fails"
+    assert failing_regions.first_failing(lambda limit: ([], limit < 3)) == "", "no record"
