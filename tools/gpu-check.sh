@@ -2,8 +2,9 @@
 #
 # tools/gpu-check.sh [--json FILE] [--seconds N] [--only SECTION,...]: all that
 # needs a GPU, in at most eight minutes. Every kernel on the device against fp64;
-# streams and captured graphs; products and row kernels against PyTorch's
-# libraries; a training step against stock. All figures go to FILE
+# streams and captured graphs; the update's bits against the CPU's, its waits and
+# its rate; products and row kernels against PyTorch's libraries; a training step
+# against stock. All figures go to FILE
 # (gpu-check.json). Without a GPU it says so and exits with 0.
 #
 # It takes the package that is built in this tree (tools/dev.sh build) or, if

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from mpopt import kernels, region_op
-from mpopt.gpu_check import checks, texts
+from mpopt.gpu_check import checks, texts, update
 from mpopt.gpu_check.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -94,3 +94,31 @@ def test_a_run_that_is_stopped_keeps_what_it_has(tmp_path, monkeypatch):
     target = tmp_path / "report.json"
     assert main(["--device", "cpu", "--only", "launch,kernels", "--json", str(target)]) == 1
     assert json.loads(target.read_text())["failed"] == ["kernels: the rest"]
+
+
+def test_the_update_is_checked_on_the_cpu_as_on_a_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(update, "SHAPES", ((7,), (33, 40)))
+    monkeypatch.setattr(update, "shapes", lambda millions: [(64,), (32, 8)])
+    target = tmp_path / "report.json"
+    assert main(["--device", "cpu", "--only", "update", "--json", str(target)]) == 0
+    report = json.loads(target.read_text())
+    rates = [r for r in report["results"] if r["section"] == "update rate"]
+    assert len(rates) == 3
+    for rate in rates:
+        assert rate["share_of_sweep"] == rate["sweep_ms"] / rate["ours_ms"]
+
+
+def test_wrong_bits_of_the_update_are_found(tmp_path, monkeypatch):
+    """As soon as one device takes another learning rate."""
+    plain = update._Run.give
+
+    def give(run, seed, dtype, bad=0.0):
+        plain(run, seed, dtype, bad)
+        if not hasattr(give, "first"):
+            give.first = run
+        if run is give.first:
+            run.optimizer.param_groups[0]["lr"] = 0.5
+
+    monkeypatch.setattr(update._Run, "give", give)
+    with pytest.raises(checks.WrongError, match="numbers of parameter 0 have other bits"):
+        update._bits(update.CASES["adamw"], "cpu")

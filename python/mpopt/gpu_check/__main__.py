@@ -19,6 +19,7 @@ import torch
 from .. import native
 from .checks import Report, check_kernels, check_launches
 from .speed import check_speed, check_training, geometric_means
+from .update import check_update
 
 _SECONDS = 420.0
 
@@ -50,6 +51,7 @@ def _machine(device: str) -> dict[str, Any]:
 _SECTIONS = {
     "kernels": check_kernels,
     "launch": check_launches,
+    "update": check_update,
     "training": check_training,
     "speed": check_speed,
 }

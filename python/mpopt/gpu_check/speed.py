@@ -159,7 +159,7 @@ class _Step:
 
 def geometric_means(report: Report) -> Iterator[tuple[str, float]]:
     """Of the ratios of each section that has some."""
-    for section in ("gemm", "rows", "training"):
+    for section in ("gemm", "rows", "training", "update rate"):
         ratios = [r["ratio"] for r in report.results if r["section"] == section and "ratio" in r]
         if ratios:
             yield section, statistics.geometric_mean(ratios)
