@@ -514,6 +514,12 @@ def collective_device(group: Any, preferred: torch.device) -> torch.device:
     return torch.device(distributed_c10d._get_object_coll_device(group))
 
 
+def is_swapped_by_fsdp(param: torch.Tensor) -> bool:
+    """True for the parameters of FullyShardedDataParallel, whose memory it fills and swaps
+    through `.data`, so that no version counter moves."""
+    return bool(getattr(param, "_fsdp_flattened", False) or getattr(param, "_is_flat_param", False))
+
+
 def reduces_in_buckets() -> bool:
     """True in the forward of a DistributedDataParallel, whose reducer copies each gradient to
     a bucket in the type of its parameter."""

@@ -73,11 +73,13 @@ def plan(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Plan:
         param = _torch.real_input(node, example)
         if not isinstance(param, Tensor) or param.dtype is not torch.float32:
             continue
-        if not is_plain(param):  # such as DTensor, whose pieces have no copies
-            continue
         readers = _types_of_readers(node, types)
         halves = [dtype for dtype in readers if dtype is not None]
         if len(halves) != 1 or _shadow.owner_of(param) is None:
+            continue
+        # Such as DTensor, whose pieces have no copies.
+        if not is_plain(param) or _torch.is_swapped_by_fsdp(param):
+            log.counters["half_weights_unproven"] += 1
             continue
         where = found.replaced if len(readers) == 1 else found.added
         where[index] = halves[0]
@@ -216,7 +218,8 @@ def half_of(param: Tensor, dtype: torch.dtype) -> Tensor:
     if not is_plain(param):  # Dynamo tries a graph that it splits for DDP on fake tensors
         return param.to(dtype)
     optimizer = _shadow.owner_of(param)
-    if optimizer is None or not optimizer.can_copy(param, dtype):
+    is_unproven = _torch.is_swapped_by_fsdp(param)  # sharded after its graph was compiled
+    if optimizer is None or is_unproven or not optimizer.can_copy(param, dtype):
         log.counters["half_weights_cast"] += 1
         return param.to(dtype)
     half = optimizer.half_copy(param, dtype)

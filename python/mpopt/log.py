@@ -20,6 +20,9 @@ counters: Counter[str] = Counter()
 "cost_model_guesses" and "policy_rules_unmatched".
 Of partitioned graphs: "partitions", and the bytes that forward keeps for backward as the
 partitioner wants it and as it came to be, "saved_bytes_before" and "saved_bytes".
+Of half weights: "half_weights", inputs of graphs that come as copies; "half_copies_cast_again" and
+"half_weights_cast", calls whose copy was not current or not there; "half_weights_unproven", inputs
+that are cast as before, for nobody could tell whether a copy is current.
 Of our own kernels: "regions", calls of them in graphs; "kernels" and "kernels_failed", what was
 compiled; "region_kernels", those of graphs that were not in a cache; "cubin_cache_hits".
 Of measured ranges and option heal: "calibrations", "nonfinite_calls", "heal_searches" and

@@ -88,6 +88,17 @@ def test_compiled_tensor_parallel(two):
     two.run("backend.compiled_tensor_parallel")
 
 
+def test_compiled_in_fsdp1(two):
+    two.run("backend.compiled_in_fsdp1")
+
+
+@pytest.mark.parametrize(
+    "case", ["copies_of_pieces_are_refused", "sharded_after_its_copies_were_made"]
+)
+def test_half_copies_and_fsdp(two, case):
+    two.run(f"backend.{case}")
+
+
 def test_copies_made_before_the_broadcast_of_ddp(two):
     two.run("backend.stale_copies_are_cast_again")
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from .. import _torch
 from ..errors import MpoptError
 from ._arrays import HALF, is_dense, is_plain
 from ._distributed import local
@@ -84,6 +85,8 @@ def why_no_copy(param: Tensor, dtype: torch.dtype) -> str:
         return f"a half copy is of float16 or bfloat16, not {dtype}"
     if not is_plain(param):
         return f"a half copy is of a whole parameter, not of a {type(param).__name__}"
+    if _torch.is_swapped_by_fsdp(param):
+        return "nobody can tell whether a half copy is current in FullyShardedDataParallel"
     if param.dtype is not torch.float32 or not is_dense(param):
         return f"a half copy needs a dense parameter of float32, not {param.dtype}"
     return ""

@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 
 import mpopt
+import pytest
 import torch
 import torch.distributed as dist
+from mpopt.errors import MpoptError
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import (
+    FullyShardedDataParallel,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
 from torch.distributed.tensor.parallel import parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
@@ -145,6 +151,74 @@ def compiled_in_fsdp(kind):
         step = torch.compile(alone, backend="mpopt", options={"half_weights": False})
         expected = train_alone(step, tuned(alone), mpopt.GradScaler("cpu", **FIGURES), casts=True)
         torch.testing.assert_close(losses, expected, rtol=1e-3, atol=0.0)
+
+
+def fsdp1(model, uses_parameters=True):
+    return FullyShardedDataParallel(
+        model, use_orig_params=uses_parameters, device_id=torch.device("cpu")
+    )
+
+
+def with_compiled_blocks(backend, model):
+    for block in (model.first, model.second):
+        block.compile(backend=backend)
+    return model
+
+
+def compiled_in_fsdp1():
+    """FullyShardedDataParallel fills whole parameters through `.data`, unseen by version
+    counters: a copy would be stale, and no weight comes in as one. (Without its
+    `use_orig_params` Dynamo compiles nothing.)"""
+
+    def make_step(backend):
+        model = fsdp1(with_compiled_blocks(backend, make()))
+        return model, model
+
+    counted, _ = both_backends(make_step, "fsdp1")
+    assert counted["half_weights"] == 0
+
+
+def copies_of_pieces_are_refused():
+    """What FSDP1 and FSDP2 hold: the error says why."""
+    for wrap, reason in (
+        (fully_shard, "not of a DTensor"),
+        (fsdp1, "nobody can tell"),
+        (lambda model: fsdp1(model, uses_parameters=False), "nobody can tell"),
+    ):
+        model = wrap(make())
+        optimizer = optimizer_of("ours", model.parameters())
+        param = next(model.parameters())
+        assert not optimizer.can_copy(param, torch.bfloat16)
+        with pytest.raises(MpoptError, match=reason):
+            optimizer.half_copy(param)
+
+
+def sharded_after_its_copies_were_made():
+    """A copy that was current before FSDP1 took the parameter is not used again."""
+    model = with_compiled_blocks("mpopt", make())
+    optimizer = tuned(model)
+    with autocast():
+        model(batch(0, 0)).backward()
+    assert mpopt.counters["half_weights"] == 4
+    assert len(optimizer.half_copies()) == 4
+    optimizer.zero_grad()
+    wrapped = fsdp1(model)
+    with torch.no_grad(), FullyShardedDataParallel.summon_full_params(wrapped):
+        for param in model.parameters():
+            param.data.mul_(2.0)  # which no counter sees
+    with autocast(), torch.no_grad():
+        mine = wrapped(batch(0, 0))
+        torch._dynamo.reset()
+        stock = fsdp1(with_compiled_blocks("inductor", doubled()))(batch(0, 0))
+    assert torch.equal(mine, stock)
+
+
+def doubled():
+    model = make()
+    with torch.no_grad():
+        for param in model.parameters():
+            param.mul_(2.0)
+    return model
 
 
 def compiled_tensor_parallel():
