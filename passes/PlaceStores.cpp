@@ -82,10 +82,19 @@ struct PlaceStores : mp::impl::PlaceStoresBase<PlaceStores> {
       if (isCandidate(cast, source) && !place(cast, source, log))
         break;
     }
+    eraseUnread();
     log.commit();
   }
 
 private:
+  /// What readers no longer read.
+  void eraseUnread() {
+    for (CastOp cast :
+         llvm::make_early_inc_range(getOperation().getOps<CastOp>()))
+      if (cast->use_empty())
+        cast->erase();
+  }
+
   bool isCandidate(CastOp cast, const Source &source) const {
     if (!isNarrowing(cast) || !isHalf(cast.getTo()))
       return false;
@@ -120,7 +129,7 @@ private:
             describe(cast) + " is stored by the kernel of " +
                 (name.empty() ? producer->getName().getStringRef() : name)))
       return false;
-    if (source.views.empty())
+    if (source.views.empty() && !findCopy(cast, source))
       storeInPlace(cast);
     else
       storeAtSource(cast, source);
@@ -141,15 +150,55 @@ private:
     cast.getOutput().replaceAllUsesExcept(stored.getOutput(), stored);
   }
 
+  /// The same conversion of the source itself, if one comes before `cast`.
+  static CastOp findCopy(CastOp cast, const Source &source) {
+    for (Operation *user : source.value.getUsers()) {
+      auto other = dyn_cast<CastOp>(user);
+      if (other && other != cast && other.getTo() == cast.getTo() &&
+          inSamePhase(other, cast) && other->isBeforeInBlock(cast))
+        return other;
+    }
+    return nullptr;
+  }
+
+  /// The stored conversion of the source: one, however many readers see it
+  /// through views.
+  static Value copyOf(CastOp cast, const Source &source) {
+    OpBuilder builder(cast->getContext());
+    CastOp copy = findCopy(cast, source);
+    if (copy) {
+      for (Operation *user : copy->getUsers())
+        if (auto stored = dyn_cast<MaterializeOp>(user))
+          return stored.getOutput();
+      // A library call reads it where it is.
+      if (isStoredThere(copy, Source(copy)))
+        return copy.getOutput();
+      builder.setInsertionPointAfter(copy);
+      return store(copy, builder);
+    }
+    builder.setInsertionPointAfter(source.producer());
+    copy = CastOp::create(builder, derivedLocation(cast.getLoc()), source.value,
+                          cast.getTo(), cast.getOrigin());
+    copy->setDiscardableAttrs(cast->getDiscardableAttrDictionary());
+    Value stored = store(copy, builder);
+    shareWithLater(copy, cast, stored);
+    return stored;
+  }
+
+  /// Readers of equal conversions that come later read the stored one, too.
+  static void shareWithLater(CastOp copy, CastOp except, Value stored) {
+    for (Operation *user : copy.getInput().getUsers()) {
+      auto other = dyn_cast<CastOp>(user);
+      if (other && other != copy && other != except &&
+          other.getTo() == copy.getTo() && inSamePhase(other, copy))
+        other.getOutput().replaceAllUsesWith(stored);
+    }
+  }
+
   /// cast(view(x)) becomes view(store(cast(x))).
   static void storeAtSource(CastOp cast, const Source &source) {
-    OpBuilder builder(cast->getContext());
-    builder.setInsertionPointAfter(source.producer());
-    auto moved = CastOp::create(builder, derivedLocation(cast.getLoc()),
-                                source.value, cast.getTo(), cast.getOrigin());
-    moved->setDiscardableAttrs(cast->getDiscardableAttrDictionary());
-    Value value = store(moved, builder);
-    builder.setInsertionPoint(cast);
+    OpBuilder builder(cast);
+    Value value = copyOf(cast, source);
     for (PrecisionOpInterface view : llvm::reverse(source.views)) {
       Operation *copy = builder.clone(*view);
       copy->setLoc(derivedLocation(view->getLoc()));

@@ -135,3 +135,42 @@ func.func @not_placed_after_library(%x: tensor<2x4x8xf32>, %y: tensor<2x8x8xf32>
   %3 = mp.aten "aten.mm.default"(%2, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
   return %0, %3 : tensor<2x4x8xf32>, tensor<8x8xbf16>
 }
+
+// Two readers see one value through different views: one copy is stored.
+// CHECK-LABEL: func.func @one_copy_for_two_views
+// CHECK: mp.aten "aten.exp.default"
+// CHECK-NEXT: %[[C:.*]] = mp.cast
+// CHECK-NEXT: %[[M:.*]] = mp.materialize %[[C]] : tensor<2x4x8xbf16>
+// CHECK-NOT: mp.cast
+// CHECK-NOT: mp.materialize
+// CHECK: return
+func.func @one_copy_for_two_views(%x: tensor<2x4x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<2x4x8xf32>, tensor<8x8xbf16>, tensor<8x8xbf16>, tensor<2x4x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.aten "aten.view.default"(%0) {args = {size = [8, 8]}} : (tensor<2x4x8xf32>) -> tensor<8x8xf32>
+  %2 = mp.aten "aten.permute.default"(%1) {args = {dims = [1, 0]}} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %3 = mp.cast %2 origin(autocast) : tensor<8x8xf32> to tensor<8x8xbf16>
+  %4 = mp.aten "aten.mm.default"(%3, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %5 = mp.cast %0 origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %6 = mp.aten "aten.view.default"(%5) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %7 = mp.aten "aten.mm.default"(%6, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %4, %7, %5 : tensor<2x4x8xf32>, tensor<8x8xbf16>, tensor<8x8xbf16>, tensor<2x4x8xbf16>
+}
+
+// The first one stores it in place; the second one reads that.
+// CHECK-LABEL: func.func @reads_what_is_stored
+// CHECK: %[[C:.*]] = mp.cast
+// CHECK-NEXT: %[[M:.*]] = mp.materialize %[[C]] : tensor<2x4x8xbf16>
+// CHECK-NOT: mp.cast
+// CHECK-NOT: mp.materialize
+// CHECK: return
+func.func @reads_what_is_stored(%x: tensor<2x4x8xf32>, %w: tensor<8x8xbf16>) -> (tensor<2x4x8xf32>, tensor<8x8xbf16>, tensor<8x8xbf16>) {
+  %0 = mp.aten "aten.exp.default"(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %1 = mp.cast %0 origin(autocast) : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %2 = mp.aten "aten.view.default"(%1) {args = {size = [8, 8]}} : (tensor<2x4x8xbf16>) -> tensor<8x8xbf16>
+  %3 = mp.aten "aten.mm.default"(%2, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %4 = mp.aten "aten.view.default"(%0) {args = {size = [8, 8]}} : (tensor<2x4x8xf32>) -> tensor<8x8xf32>
+  %5 = mp.aten "aten.permute.default"(%4) {args = {dims = [1, 0]}} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %6 = mp.cast %5 origin(autocast) : tensor<8x8xf32> to tensor<8x8xbf16>
+  %7 = mp.aten "aten.mm.default"(%6, %w) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  return %0, %3, %7 : tensor<2x4x8xf32>, tensor<8x8xbf16>, tensor<8x8xbf16>
+}
