@@ -62,6 +62,8 @@ static Passes passesOf(const PartitionedOptions &options) {
   passes.push_back(createApplyPrecision());
   // A wide result meets the widenings of its readers.
   passes.push_back(createEliminateCasts({Numerics::Precise}));
+  // What is kept is known now, and in which types.
+  passes.push_back(createPlanSaves());
   passes.push_back(createLower());
   return passes;
 }

@@ -132,6 +132,30 @@ def ApplyPrecision : Pass<"mp-apply-precision", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 
+def PlanSaves : Pass<"mp-plan-saves", "::mlir::func::FuncOp"> {
+  let summary = "Keep one type of each value for backward, and no copy of a weight";
+  let description = [{
+    What a partitioner saves for backward is chosen three times. It chooses the
+    values, under the checkpointing policies of the model; mp-assign-precision
+    chooses the type of each by what it costs to keep; and here, on forward and
+    backward as one graph, conversions that would be kept beside what they
+    convert are computed again in backward:
+
+    - of a parameter or a buffer, which lives on anyway: no half copy of a weight
+      is kept;
+    - of a value that backward also reads as it was made: not both types of one
+      value are kept.
+
+    Backward converts the same bits in the same way, so that it sees what forward
+    saw. A copy that a checkpointing policy decided about (`mp.recompute`) stays.
+    Widenings of what is kept narrow, and constants, are always computed in
+    backward; whoever splits the graph sees to it.
+
+    Example: test/Passes/Examples/plan-saves.mlir
+  }];
+  let dependentDialects = ["::mlir::mp::MPDialect"];
+}
+
 def WidenPinned : Pass<"mp-widen-pinned", "::mlir::func::FuncOp"> {
   let summary = "Compute in f32 what a pin wants in f32 and the trace has in half";
   let description = [{

@@ -35,6 +35,7 @@ PASSES = (
     "mp-assign-precision",
     "mp-apply-precision",
     "mp-eliminate-casts",
+    "mp-plan-saves",
     "mp-lower",
     "mp-report-casts",
     PLACE_STORES,
