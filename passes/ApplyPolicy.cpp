@@ -1,5 +1,6 @@
 //===- ApplyPolicy.cpp - mp-apply-policy ----------------------------------===//
 
+#include "dialect/Graph/Graph.h"
 #include "passes/Passes.h"
 #include "passes/Policy/Decisions.h"
 #include "passes/Policy/FunctionPolicy.h"
@@ -101,12 +102,31 @@ void ApplyPolicy::apply(const Policy &policy, func::FuncOp func) {
   reportUnmatched(policy, decisions.matched(), func);
 }
 
+static bool matchesAny(const ModuleGlob &module, func::FuncOp func) {
+  return llvm::any_of(func.getBody().front(), [&](Operation &op) {
+    return module.match(modulePathOf(op.getLoc()));
+  });
+}
+
 /// A rule that matches nothing is more often a mistake than meant.
 void ApplyPolicy::reportUnmatched(const Policy &policy,
                                   ArrayRef<int64_t> matched,
                                   func::FuncOp func) {
   RewriteLog log(func, getArgument());
   std::optional<Unmatched> unmatched;
+  for (const PolicyBudget &budget : policy.budgets) {
+    if (matchesAny(budget.module, func))
+      continue;
+    if (!unmatched)
+      unmatched.emplace(func);
+    PolicyRule rule;
+    rule.module = budget.module;
+    std::string text = policy.placeOf(budget.position) +
+                       ": the budget matches nothing in @" +
+                       func.getName().str() + ": " + unmatched->why(rule);
+    func.emitWarning(text);
+    log.note(Rule::UnmatchedPolicyRule, text);
+  }
   for (auto [rule, count] : llvm::zip(policy.rules, matched)) {
     if (count != 0)
       continue;

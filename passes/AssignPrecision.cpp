@@ -2,6 +2,7 @@
 
 #include "dialect/IR/Pins.h"
 #include "passes/Passes.h"
+#include "passes/Placement/Rest.h"
 #include "passes/Placement/Setup.h"
 #include "passes/Placement/Solver.h"
 #include "passes/RewriteLog.h"
@@ -37,6 +38,8 @@ struct AssignPrecision : mp::impl::AssignPrecisionBase<AssignPrecision> {
       func.emitError("the types that the graph fixes leave no placement");
       return signalPassFailure();
     }
+    solution = spendRest(placement.getProblem(), std::move(*solution),
+                         (*setup)->budgetFor(epsilon));
     mark(placement, solution->assignment);
     markCalls(placement, solution->assignment);
     record(func, placement, *solution);

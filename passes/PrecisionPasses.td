@@ -76,6 +76,9 @@ def AssignPrecision : Pass<"mp-assign-precision", "::mlir::func::FuncOp"> {
     backward (`freedom=saved`), what kernels of backward hand on (`gradients`),
     and what kernels of forward hand on (`stream`), each with those before it,
     as long as the estimated error of the results grows by `epsilon` at most.
+    A budget of a module (`[[budget]]` of the policy) bounds what its values add
+    to that. What the cut leaves of the budget, for its placements lie on a convex
+    hull, goes to single values, those first that save most for their noise.
     Never rounded: arguments, results, what is pinned (`mp.pin`), what a
     comparison, an index or an integer conversion reads, small tensors.
 

@@ -56,6 +56,15 @@ void Placement::correlate() {
   }
 }
 
+void Placement::refuse(const llvm::DenseSet<int> &ports) {
+  for (StoredValue &stored : values)
+    for (Port &port : stored.ports)
+      if (ports.contains(port.port)) {
+        problem.keepHigh(port.port);
+        port.why = PortReason::Budget;
+      }
+}
+
 void Placement::addOpenCall(Operation *op) {
   std::optional<CallShape> shape = openCallShape(op);
   if (!shape)

@@ -45,6 +45,7 @@ enum class PortReason : uint8_t {
   Freedom,  ///< the numerics add no rounding there
   Observed, ///< a comparison, an index or an integer shows the rounding
   Pinned,   ///< pins of the value or of the reader
+  Budget,   ///< the module has no noise left to add
 };
 
 class Placement {
@@ -78,6 +79,9 @@ public:
   ArrayRef<OpenCall> getOpenCalls() const { return openCalls; }
   const NoiseModel &getNoise() const { return noise; }
   Type getHalfType() const { return half; }
+
+  /// Has ports of the problem read High: a budget has no room for them.
+  void refuse(const llvm::DenseSet<int> &ports);
 
 private:
   void addOpenCall(Operation *op);

@@ -91,6 +91,8 @@ public:
 
   /// Lets a port, a call or a result have either type.
   void releasePort(int port) { ports[port].fixed = std::nullopt; }
+  /// Has a port read High.
+  void keepHigh(int port) { ports[port].fixed = Storage::High; }
   void releaseCall(int call) { calls[call].fixed = std::nullopt; }
   void releaseResult(int value) { values[value].isPinned = false; }
 

@@ -2,6 +2,8 @@
 
 #include "passes/Placement/Setup.h"
 #include "dialect/IR/Target.h"
+#include "passes/Placement/RegionBudgets.h"
+#include "passes/Policy/FunctionPolicy.h"
 
 #include <cmath>
 #include <limits>
@@ -49,13 +51,18 @@ PlacementSetup::create(func::FuncOp func,
   llvm::Expected<CostModel> costs = costModelFor(func, options.costModel);
   if (!costs)
     return costs.takeError();
-  return std::unique_ptr<PlacementSetup>(
+  llvm::Expected<std::optional<Policy>> policy = policyOf(func);
+  if (!policy)
+    return policy.takeError();
+  std::unique_ptr<PlacementSetup> setup(
       new PlacementSetup(func, std::move(*costs), options));
+  if (*policy)
+    keepRegionBudgets(setup->placement, **policy);
+  return setup;
 }
 
 double PlacementSetup::budgetFor(double epsilon) const {
-  // Errors grow by 1 + epsilon, so variances by its square.
-  return ((1 + epsilon) * (1 + epsilon) - 1) * placement.getNoise().total();
+  return addedNoise(epsilon, placement.getNoise().total());
 }
 
 double PlacementSetup::errorFactor(double noise) const {

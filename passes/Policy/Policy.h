@@ -47,6 +47,13 @@ struct PolicyOpRow {
   OpKind kind;
 };
 
+/// One `[[budget]]`: by how much roundings of a module may grow errors.
+struct PolicyBudget {
+  ModuleGlob module;
+  double epsilon;
+  unsigned position = 0; ///< its line in the policy
+};
+
 struct Policy {
   std::string name; ///< file name, for messages
   std::string text;
@@ -56,6 +63,7 @@ struct Policy {
   std::optional<std::vector<Group>> enabled; ///< none: all groups
   unsigned enabledPosition = 0;
   std::vector<PolicyOpRow> ops;
+  std::vector<PolicyBudget> budgets;
 
   /// SHA-256 of the text.
   std::string digest() const;

@@ -46,7 +46,7 @@ private:
   Error readTables(const toml::table &root, StringRef key, ReadOne readOne);
 
   Error readVersion(const toml::table &root);
-  Error readEpsilon(const toml::table &root);
+  Error readEpsilon(const toml::table &table, std::optional<double> &value);
   Error readGroups(const toml::table &root);
   Error readRule(const toml::table &table);
   Error readSelectors(const toml::table &table, PolicyRule &rule);
@@ -55,6 +55,8 @@ private:
   Error readDtype(const toml::table &table, PolicyRule &rule);
   Error readAction(const toml::table &table, PolicyRule &rule);
   Error readOp(const toml::table &table);
+  Error readBudget(const toml::table &table);
+  Error readModule(const toml::table &table, std::optional<ModuleGlob> &module);
   Error checkOperatorName(Position at, StringRef name) const;
 
   Policy &policy;
@@ -62,8 +64,8 @@ private:
 };
 } // namespace
 
-static constexpr StringRef kRootKeys[] = {"version", "level", "epsilon",
-                                          "groups",  "rule",  "op"};
+static constexpr StringRef kRootKeys[] = {
+    "version", "level", "epsilon", "groups", "rule", "op", "budget"};
 static constexpr StringRef kSelectors[] = {"module", "op", "line", "dtype",
                                            "name"};
 static constexpr StringRef kRuleKeys[] = {
@@ -224,8 +226,9 @@ Error Reader::readVersion(const toml::table &root) {
   return Error::success();
 }
 
-Error Reader::readEpsilon(const toml::table &root) {
-  const toml::node *node = root.get("epsilon");
+Error Reader::readEpsilon(const toml::table &table,
+                          std::optional<double> &number) {
+  const toml::node *node = table.get("epsilon");
   if (!node)
     return Error::success();
   if (!node->is_number())
@@ -234,7 +237,7 @@ Error Reader::readEpsilon(const toml::table &root) {
   if (!std::isfinite(value) || value < 0)
     return fail(positionOf(*node),
                 "'epsilon' must be a finite number of 0 or more");
-  policy.epsilon = value;
+  number = value;
   return Error::success();
 }
 
@@ -277,7 +280,7 @@ Error Reader::read(const toml::table &root) {
     return error;
   if (!level.empty())
     policy.level = level;
-  if (Error error = readEpsilon(root))
+  if (Error error = readEpsilon(root, policy.epsilon))
     return error;
   if (Error error = readGroups(root))
     return error;
@@ -285,8 +288,27 @@ Error Reader::read(const toml::table &root) {
         return readRule(table);
       }))
     return error;
+  if (Error error = readTables(root, "budget", [&](const toml::table &table) {
+        return readBudget(table);
+      }))
+    return error;
   return readTables(root, "op",
                     [&](const toml::table &table) { return readOp(table); });
+}
+
+Error Reader::readBudget(const toml::table &table) {
+  if (Error error = checkKeys(table, "[[budget]]", {"module", "epsilon"}))
+    return error;
+  std::optional<ModuleGlob> module;
+  std::optional<double> epsilon;
+  if (Error error = readModule(table, module))
+    return error;
+  if (Error error = readEpsilon(table, epsilon))
+    return error;
+  if (!module || !epsilon)
+    return fail(positionOf(table), "[[budget]] needs 'module' and 'epsilon'");
+  policy.budgets.push_back({*module, *epsilon, positionOf(table).line});
+  return Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,18 +324,25 @@ Error Reader::checkOperatorName(Position at, StringRef name) const {
                       name + "'");
 }
 
-Error Reader::readSelectors(const toml::table &table, PolicyRule &rule) {
+Error Reader::readModule(const toml::table &table,
+                         std::optional<ModuleGlob> &module) {
   std::string text;
   if (Error error = readText(table, "module", text))
     return error;
-  if (!text.empty()) {
-    Expected<ModuleGlob> glob = ModuleGlob::create(text);
-    if (!glob)
-      return fail(positionOf(*table.get("module")),
-                  "'module' is no pattern: " + toString(glob.takeError()));
-    rule.module = std::move(*glob);
-  }
-  text.clear();
+  if (text.empty())
+    return Error::success();
+  Expected<ModuleGlob> glob = ModuleGlob::create(text);
+  if (!glob)
+    return fail(positionOf(*table.get("module")),
+                "'module' is no pattern: " + toString(glob.takeError()));
+  module = std::move(*glob);
+  return Error::success();
+}
+
+Error Reader::readSelectors(const toml::table &table, PolicyRule &rule) {
+  if (Error error = readModule(table, rule.module))
+    return error;
+  std::string text;
   if (Error error = readText(table, "op", text))
     return error;
   if (text.empty())

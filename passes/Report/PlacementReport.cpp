@@ -1,6 +1,7 @@
 //===- PlacementReport.cpp - which types are stored, and why --------------===//
 
 #include "passes/Report/PlacementReport.h"
+#include "passes/Placement/Rest.h"
 #include "passes/Report/StoredReasons.h"
 #include "passes/Report/Unpinning.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -34,10 +35,13 @@ frontierOf(Frontier &frontier, const PlacementSetup &setup, double chosen) {
   std::vector<double> epsilons(std::begin(kEpsilons), std::end(kEpsilons));
   if (!llvm::is_contained(epsilons, chosen))
     epsilons.insert(llvm::upper_bound(epsilons, chosen), chosen);
+  const PlacementProblem &problem = setup.getPlacement().getProblem();
   std::vector<FrontierPoint> points;
   for (double epsilon : epsilons) {
-    points.push_back(
-        pointOf(*frontier.within(setup.budgetFor(epsilon)), setup));
+    double budget = setup.budgetFor(epsilon);
+    // What the pass would do.
+    Solution spent = spendRest(problem, *frontier.within(budget), budget);
+    points.push_back(pointOf(spent, setup));
     points.back().epsilon = epsilon;
     points.back().isChosen = epsilon == chosen;
   }
@@ -77,10 +81,11 @@ mlir::mp::makePlacementReport(func::FuncOp func,
     return std::nullopt;
   Frontier frontier(problem);
   double budget = (*setup)->budgetFor(options.epsilon);
-  const Solution *chosen = frontier.within(budget);
-  if (!chosen)
+  const Solution *vertex = frontier.within(budget);
+  if (!vertex)
     return llvm::createStringError(
         "the types that the graph fixes leave no placement");
+  const Solution chosen = spendRest(problem, *vertex, budget);
 
   PlacementReport report;
   report.function = func.getName().str();
@@ -88,18 +93,19 @@ mlir::mp::makePlacementReport(func::FuncOp func,
   report.epsilon = options.epsilon;
   report.values = problem.getValues().size();
   report.reads = problem.getPorts().size();
-  FrontierPoint point = pointOf(*chosen, **setup);
-  report.cut = chosen->assignment.cost;
+  FrontierPoint point = pointOf(chosen, **setup);
+  report.cut = chosen.assignment.cost;
   report.bytes = point.bytes;
   report.savedBytes = point.savedBytes;
   report.error = point.error;
   report.allowedError = 1 + options.epsilon;
-  report.bytesPerPercent = bytesPerPercent(*chosen, **setup);
+  report.bytesPerPercent = bytesPerPercent(chosen, **setup);
   if (options.numerics == Numerics::Relaxed)
     report.frontier = frontierOf(frontier, **setup, options.epsilon);
-  PinCosts pins(**setup, frontier, *chosen, budget);
+  // Compared with other vertices of the hull.
+  PinCosts pins(**setup, frontier, *vertex, budget);
   report.rules = pins.byRule();
   report.pins = pins.largest();
-  report.stored = describeStored(**setup, *chosen);
+  report.stored = describeStored(**setup, chosen);
   return report;
 }

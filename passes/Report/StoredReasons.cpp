@@ -216,6 +216,9 @@ bool Describer::explainFixed(const Stored &stored, StoredEntry &entry) {
   } else if (const Port *port = firstOf(PortReason::Observed)) {
     entry.reason = StoredReason::Observed;
     entry.why = reader(port) + " would show the rounding";
+  } else if (firstOf(PortReason::Budget)) {
+    entry.reason = StoredReason::Numerics;
+    entry.why = "its module's budget has no room for the rounding";
   } else if (firstOf(PortReason::Freedom)) {
     entry.reason = StoredReason::Numerics;
     entry.why = "the numerics add no rounding here";

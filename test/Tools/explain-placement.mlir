@@ -115,7 +115,7 @@
 // HTML: <title>epsilon 0.1: 13.8 MiB moved and kept, error x 1.{{[0-9]+}}</title>
 // HTML: <polyline class="line saved" points="76.0,34.0
 // HTML: The axis begins at 70 %.
-// HTML: <tr class="chosen"><th scope="row">0.05, chosen</th><td class="n">15.3 MiB</td>
+// HTML: <tr class="chosen"><th scope="row">0.05, chosen</th><td class="n">14.5 MiB</td>
 // HTML: <caption>Without the pins of a rule
 // HTML: x {{[0-9.]+}}, not allowed
 // HTML: <caption>What is stored: the largest values</caption>

@@ -3,6 +3,7 @@
 #include "passes/Placement/Frontier.h"
 #include "passes/Placement/MinCut.h"
 #include "passes/Placement/Problem.h"
+#include "passes/Placement/Rest.h"
 #include "passes/Placement/Solver.h"
 #include "gtest/gtest.h"
 
@@ -257,6 +258,58 @@ void expectEqual(const Assignment &a, const Assignment &b, unsigned seed) {
   EXPECT_EQ(a.calls, b.calls) << "seed " << seed;
   EXPECT_EQ(a.ports, b.ports) << "seed " << seed;
   EXPECT_EQ(a.results, b.results) << "seed " << seed;
+}
+
+/// A value that only one port reads.
+void addLone(PlacementProblem &problem, int64_t bytes, double noise) {
+  PlacementProblem::Value value;
+  value.storeHigh = bytes;
+  value.storeLow = 0;
+  PlacementProblem::Port port;
+  port.value = problem.addValue(value);
+  port.kernel = port.value;
+  port.noise = noise;
+  problem.addPort(port);
+}
+
+// Two values of one price: the hull has no vertex between both and none.
+TEST(Rest, IsSpentOnWhatSavesMostForItsNoise) {
+  PlacementProblem problem;
+  addLone(problem, 30, 3);
+  addLone(problem, 30, 3);
+  addLone(problem, 5, 1);
+  addLone(problem, 1, 1);
+  std::optional<Solution> vertex = solveWithin(problem, 4.5);
+  ASSERT_TRUE(vertex.has_value());
+  EXPECT_EQ(vertex->noise, 0);
+  Solution spent = spendRest(problem, *vertex, 4.5);
+  EXPECT_EQ(spent.noise, 4);
+  EXPECT_EQ(spent.bytes, vertex->bytes - 35);
+  EXPECT_EQ(spendRest(problem, *vertex, 0.5).noise, 0);
+}
+
+TEST(Rest, KeepsTheBudgetAndNeverCostsMore) {
+  int spent = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    RandomProblem random(seed);
+    std::optional<Solution> free = solveWithin(random.problem, 1e9);
+    if (!free)
+      continue;
+    for (double share : {0.2, 0.5, 0.8}) {
+      double budget = share * free->noise;
+      Solution vertex = *solveWithin(random.problem, budget);
+      Solution more = spendRest(random.problem, vertex, budget);
+      std::optional<int64_t> bytes = random.problem.costOf(more.assignment, 0);
+      ASSERT_TRUE(bytes.has_value()) << "seed " << seed;
+      EXPECT_EQ(more.bytes, *bytes) << "seed " << seed;
+      EXPECT_EQ(more.noise, random.problem.noiseOf(more.assignment));
+      EXPECT_LE(more.noise, std::max(budget, vertex.noise)) << "seed " << seed;
+      EXPECT_LE(more.bytes, vertex.bytes) << "seed " << seed;
+      EXPECT_GE(more.bytes, free->bytes) << "seed " << seed;
+      spent += more.bytes < vertex.bytes;
+    }
+  }
+  EXPECT_GT(spent, 20);
 }
 
 TEST(MinCut, RefusesAContradiction) {
