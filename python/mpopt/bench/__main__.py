@@ -1,4 +1,4 @@
-"""Command line: `python -m mpopt.bench casts|step|compile|scale|update|placement|gemm`.
+"""Command line: `python -m mpopt.bench casts|step|compile|scale|update|placement|gemm|accuracy`.
 
 Exit codes: 0 done, 1 a measurement failed, 2 a bad argument.
 """
@@ -15,8 +15,10 @@ from typing import Any
 
 from ._errors import BenchError, UsageError, check_name
 from ._graphs import graph_files, graph_name, load_graph, trace
-from ._markdown import check_page, write_table
+from ._markdown import check_page, placement_table, write_table
 from ._table import Output, progress
+from .accuracy import measure_accuracy
+from .accuracy import table as accuracy_table
 from .casts import measure_casts
 from .compile import measure_compile
 from .families import FAMILIES, SIZES, Size
@@ -29,14 +31,15 @@ from .gemm import (
     summary_rows,
     wrong_shapes,
 )
+from .measured import measure_model
 from .placement import measure_placement
-from .rows import Row, write_json
+from .rows import Row, read_json, write_json
 from .scale import measure_scale
 from .step import Say, measure_step, tune_malloc
 from .update import DTYPES, measure_update
 from .variants import BASELINE, VARIANTS, Variant, parse_variants
 
-_COMMANDS = ("casts", "step", "compile", "scale", "update", "placement", "gemm")
+_COMMANDS = ("casts", "step", "compile", "scale", "update", "placement", "gemm", "accuracy")
 _EPILOG = f"""families: {" ".join(FAMILIES)}
 variants: {" ".join(VARIANTS)}"""
 
@@ -49,15 +52,19 @@ _CONCERNS = {
     "malloc": ("step",),
     "repeats": ("compile", "scale"),
     "nodes": ("scale",),
-    "families": ("casts", "step", "compile", "scale", "placement", "gemm"),
+    "families": ("casts", "step", "compile", "scale", "placement", "gemm", "accuracy"),
     "threads": ("gemm",),
     "most": ("gemm",),
     "variants": ("casts", "step", "compile", "scale"),
-    "size": ("casts", "step", "compile", "scale", "placement", "gemm"),
+    "size": ("casts", "step", "compile", "scale", "placement", "gemm", "accuracy"),
     "graphs": ("placement",),
-    "markdown": ("placement",),
+    "measured": ("placement",),
+    "markdown": ("placement", "accuracy"),
+    "rows": ("placement", "accuracy"),
+    "steps": ("accuracy",),
+    "seeds": ("accuracy",),
     "numerics": ("casts", "step", "compile", "scale"),
-    "option": ("casts", "step", "compile", "scale", "gemm"),
+    "option": ("casts", "step", "compile", "scale", "gemm", "accuracy"),
     "millions": ("update",),
     "dtype": ("update",),
     "no_compile": ("update",),
@@ -83,7 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = "casts (kernels after Inductor, errors), step (times), compile (cold), scale"
     commands += " (mpopt alone on a large graph), update (optimizer step),"
     commands += " placement (what a GPU would move and keep, by the model of kernels),"
-    commands += " gemm (matrix products with what follows them, ours against PyTorch's)"
+    commands += " gemm (matrix products with what follows them, ours against PyTorch's),"
+    commands += " accuracy (gradients against fp64, and loss curves, of each level)"
     add("command", help=commands)
     add("--family", "--families", dest="families", metavar="F[,F…]|all")
     add("--variant", "--variants", dest="variants", metavar="V[,V…]", default=None)
@@ -97,7 +105,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--option", action="append", default=[], metavar="K=V", help="of the mpopt backend")
     add("--graphs", metavar="DIR", help="placement: joint graphs in files, not of families")
-    add("--markdown", metavar="FILE", help="placement: put the table into this page")
+    add(
+        "--measured",
+        action="store_true",
+        help="placement: beside the model what Inductor schedules on a CPU",
+    )
+    add("--markdown", metavar="FILE", help="placement, accuracy: put the table into this page")
+    add("--rows", metavar="FILE", help="with --markdown: take these rows, and measure nothing")
+    add("--steps", type=int, help="accuracy: steps of a loss curve, 0 for none (500; quick 50)")
+    add("--seeds", type=int, help="accuracy: runs of each level (3; quick 2)")
     add("--rounds", type=int, help="step, update, gemm: timed rounds (20; quick 7)")
     add("--threads", metavar="N[,N…]", help="gemm: numbers of threads (1,2)")
     add("--most", type=int, help="gemm: how many products of a family (all; quick 6)")
@@ -137,7 +153,8 @@ def _options(args: argparse.Namespace, variants: Sequence[Variant]) -> dict[str,
             options[key] = value
     if args.numerics is not None:
         options["numerics"] = args.numerics
-    if options and all(v.backend != "mpopt" for v in variants):
+    of_levels = args.command == "accuracy"
+    if options and not of_levels and all(v.backend != "mpopt" for v in variants):
         raise UsageError("--numerics and --option concern mpopt variants; none is given")
     return options
 
@@ -158,7 +175,7 @@ def _default_variant(command: str) -> str:
 
 def _default_size(args: argparse.Namespace) -> Size:
     # A graph that is repeated anyway may be that of a small model.
-    if args.command == "placement" and not args.quick:
+    if args.command == "placement" and not args.quick and not args.measured:
         return "large"
     return "tiny" if args.command == "scale" else "quick" if args.quick else "full"
 
@@ -178,7 +195,11 @@ class _Session:
         check_name("command", args.command, _COMMANDS)
         _check_concerns(args)
         if args.markdown is not None:
-            check_page(args.markdown)
+            check_page(args.markdown, args.command)
+            if args.measured:
+                raise UsageError("--measured has no table for --markdown")
+        elif args.rows is not None:
+            raise UsageError("--rows wants --markdown, the page to write")
         self.args = args
         self.families = self._named_families()
         self.variants = parse_variants(args.variants or _default_variant(args.command))
@@ -187,15 +208,27 @@ class _Session:
         self.rounds = int(_positive(args.rounds, "--rounds", 7 if args.quick else 20))
         self.seconds = _positive(args.seconds, "--seconds", 15 if args.quick else 120)
         self.repeats = int(_positive(args.repeats, "--repeats", 1 if args.quick else 3))
+        self.steps = self._count("steps", 50 if args.quick else 500, least=0)
+        self.seeds = self._count("seeds", 2 if args.quick else 3, least=1)
         self.nodes = int(_positive(args.nodes, "--nodes", 10_000 if args.quick else 100_000))
         self.output = Output(sys.stderr if args.json == "-" else sys.stdout)
         self.rows: list[Row] = []
         self.products: list[Measured] = []
 
+    def _count(self, name: str, default: int, least: int) -> int:
+        value = getattr(self.args, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name} must be {least} or more, not {value}")
+        return default if value is None else int(value)
+
     def _named_families(self) -> list[str]:
+        if self.args.rows is not None:
+            return []
         if self.args.command == "update":
             return ["transformer"]
         if self.args.graphs is not None:
+            if self.args.measured:
+                raise UsageError("--measured compiles families; files of --graphs cannot be run")
             names = (self.args.families or "all").split(",")
             chosen = None if names == ["all"] else names
             return [graph_name(path) for path in graph_files(self.args.graphs, chosen)]
@@ -215,6 +248,8 @@ class _Session:
         return rows
 
     def _placement(self, name: str, say: Say) -> list[Row]:
+        if self.args.measured:
+            return measure_model(name, self.size, say)
         if self.args.graphs is None:
             say(f"{name}: tracing")
             return measure_placement(name, trace(name, self.size), say)
@@ -239,6 +274,15 @@ class _Session:
             return self._gemm(family, say)
         if self.args.command == "placement":
             return self._placement(family, say)
+        if self.args.command == "accuracy":
+            return measure_accuracy(
+                family,
+                self.size,
+                steps=self.steps,
+                seeds=self.seeds,
+                options=self.options,
+                say=say,
+            )
         if self.args.command == "casts":
             return self._casts(family, say)
         if self.args.command == "compile":
@@ -306,9 +350,22 @@ class _Session:
             self.output.lines([*slow_shapes(self.products), *wrong])
             failed |= bool(wrong)
         self._save(final=True)
-        if self.args.markdown is not None and self.rows:
-            write_table(self.rows, self.args.markdown)
+        self._write_page()
         return 1 if failed else 0
+
+    def _write_page(self) -> None:
+        """Put the tables of the rows into the page that was named."""
+        rows, command = self.rows, self.args.command
+        if self.args.rows is not None:
+            try:
+                rows = [row for row in read_json(self.args.rows) if row.command == command]
+            except ValueError as error:
+                raise UsageError(f"--rows: '{self.args.rows}': {error}") from None
+            if not rows:
+                raise UsageError(f"--rows: '{self.args.rows}' has no rows of {command}")
+        if self.args.markdown is not None and rows:
+            table = accuracy_table(rows) if command == "accuracy" else placement_table(rows)
+            write_table(table, self.args.markdown, command)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The table of `placement` in a page of the documentation."""
+"""The tables of a command in a page of the documentation, between two lines with its name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 from ._errors import UsageError
 from .rows import Row
 
-BEGIN, END = "<!-- placement: begin -->", "<!-- placement: end -->"
 _GB = 1e9
 
 
-def table(rows: Sequence[Row]) -> str:
+def marks(command: str) -> tuple[str, str]:
+    """Return the lines of a page between which the tables of `command` are."""
+    return f"<!-- {command}: begin -->", f"<!-- {command}: end -->"
+
+
+def placement_table(rows: Sequence[Row]) -> str:
     """Return a table with a line for each graph and a column for each level."""
     levels = list(dict.fromkeys(row.variant for row in rows))
     values = {(row.family, row.variant, row.metric): row.value for row in rows}
@@ -32,20 +36,21 @@ def _cell(values: dict[tuple[str, str, str], float], family: str, level: str) ->
     return f"{pointwise} / {saved} / {of('cast_only_kernels'):.0f} / {everything}"
 
 
-def check_page(path: str) -> None:
-    """Raise UsageError unless `path` is a page with a place for the table."""
+def check_page(path: str, command: str) -> None:
+    """Raise UsageError unless `path` is a page with a place for the tables of `command`."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--markdown: cannot read '{path}': {error.strerror}") from error
-    if BEGIN not in text or END not in text.partition(BEGIN)[2]:
-        raise UsageError(f"--markdown: '{path}' has no lines '{BEGIN}' and '{END}'")
+    begin, end = marks(command)
+    if begin not in text or end not in text.partition(begin)[2]:
+        raise UsageError(f"--markdown: '{path}' has no lines '{begin}' and '{end}'")
 
 
-def write_table(rows: Sequence[Row], path: str) -> None:
-    """Put the table of `rows` between the two lines of the page `path`."""
+def write_table(table: str, path: str, command: str) -> None:
+    """Put `table` between the two lines of the page `path`."""
     page = Path(path)
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    text = f"{before}{BEGIN}\n{table(rows)}\n{END}{after}"
-    page.write_text(text, encoding="utf-8")
+    begin, end = marks(command)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    page.write_text(f"{before}{begin}\n{table}\n{end}{after}", encoding="utf-8")

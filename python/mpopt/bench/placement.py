@@ -75,13 +75,13 @@ def measure_placement(name: str, load: Callable[[], JointGraph], say: Say) -> li
 def traffic_of(graph: JointGraph, level: Level) -> dict[str, int]:
     """Return what `mp-report-traffic` says of a training step. `graph` is rewritten."""
     if level.options is None:
-        return _count(_partitioned(graph).graph, "")
+        return count(_partitioned(graph).graph, "")
     options = resolve(level.options, target="cuda", strict=True)
     give_half_weights(graph)
     JointPass(options, _CAPTURE, {}, False)(graph.module.graph)
     stitched = _partitioned(graph)
     stitched.repeat_constants()
-    return _count(stitched.graph, _storage_pipeline(options))
+    return count(stitched.graph, _storage_pipeline(options))
 
 
 def _storage_pipeline(options: Options) -> str:
@@ -105,14 +105,15 @@ def _partitioned(graph: JointGraph) -> Stitched:
     return Stitched(*pair, graph.result_count)
 
 
-def _count(graph: fx.Graph, pipeline: str) -> dict[str, int]:
+def count(graph: fx.Graph, pipeline: str, target: str = "cuda") -> dict[str, int]:
+    """Return what `mp-report-traffic` says of a stitched graph after the passes of `pipeline`."""
     imported = importer.import_graph(graph, _CAPTURE)
     module = native.module_type().from_graph(
         imported.inputs,
         imported.nodes,
         imported.outputs,
         sources=imported.sources,
-        attributes='{mp.target = "cuda"}',
+        attributes=f'{{mp.target = "{target}"}}',
     )
     if pipeline:
         module.run(pipeline)

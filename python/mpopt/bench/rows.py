@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 
@@ -15,16 +15,16 @@ class Row:
     """One measured value.
 
     Attributes:
-        command: casts, step, compile, scale, update, placement or gemm.
+        command: casts, step, compile, scale, update, placement, gemm or accuracy.
         family: model family.
         variant: precision and backend.
-        phase: forward, backward, update, step or compile; of `gemm` the phase
+        phase: forward, backward, update, step, training or compile; of `gemm` the phase
             and the product, "wgrad mm 1024x256x256 bf16 TN +1.caf3": m x n x k, types, which
             operands are transposed, and how many operators follow.
         metric: a dotted suffix splits a metric (`cast_only_bytes.weight`) or
             describes its spread (`step_ms.q1`).
         value: may be non-finite; JSON then holds null.
-        unit: kernels, bytes, bytes/s, gflops, ms, s, ratio, graphs, nodes.
+        unit: kernels, bytes, bytes/s, gflops, ms, s, ratio, graphs, nodes, steps, loss.
         n: how many samples the value summarises.
     """
 
@@ -60,3 +60,18 @@ def write_json(rows: Iterable[Row], target: str) -> None:
         sys.stdout.write(text)
         return
     Path(target).write_text(text, encoding="utf-8")
+
+
+def read_json(path: str) -> list[Row]:
+    """Return the rows of a file that `write_json` wrote.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it holds no rows.
+    """
+    records = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        rows = [Row(**record) for record in records]
+    except TypeError as error:
+        raise ValueError(f"no row of a benchmark: {error}") from None
+    return [replace(r, value=math.nan) if r.value is None else r for r in rows]

@@ -68,14 +68,14 @@ def cast_batch(batch: Batch, dtype: torch.dtype) -> Batch:
 
 
 def _update_of(
-    variant: Variant, model: nn.Module
+    variant: Variant, model: nn.Module, rate: float
 ) -> tuple[torch.optim.Optimizer, type[torch.amp.GradScaler]]:
     """AdamW and the scaler: mpopt's with mpopt, else PyTorch's fused one."""
     if variant.backend != "mpopt":
-        return torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True), torch.amp.GradScaler
+        return torch.optim.AdamW(model.parameters(), lr=rate, fused=True), torch.amp.GradScaler
     from .. import GradScaler, optim
 
-    optimizer = optim.AdamW(model.parameters(), lr=1e-4)
+    optimizer = optim.AdamW(model.parameters(), lr=rate)
     optimizer.half_gradients = True
     return optimizer, GradScaler
 
@@ -96,17 +96,28 @@ class Runner:
         variant: Variant,
         options: Mapping[str, Any] | None = None,
         seed: int = 0,
+        rate: float = 1e-4,
     ) -> None:
         self.variant = variant
+        self._recipe = family, size
+        self._rate = rate
         model, batch = build(family, size, seed)
         self.model = model.to(variant.weights)
         self.batch = cast_batch(batch, variant.weights)
         self._run = compiled(self.model, variant, options)
         self.last_loss = float("nan")
-        self._optimizer, scaler = _update_of(variant, self.model)
+        self._optimizer, scaler = _update_of(variant, self.model, rate)
         self._scaler = scaler(
             "cpu", init_scale=_FP16_SCALE, enabled=variant.autocast is torch.float16
         )
+
+    def restart(self, seed: int) -> None:
+        """Take the weights of another seed and a new optimizer; what is compiled stays."""
+        model, batch = build(*self._recipe, seed)
+        self.model.zero_grad(set_to_none=True)
+        self.model.load_state_dict(model.to(self.variant.weights).state_dict())
+        self.batch = cast_batch(batch, self.variant.weights)
+        self._optimizer, _ = _update_of(self.variant, self.model, self._rate)
 
     def forward(self) -> torch.Tensor:
         """Return the scalar loss."""
