@@ -35,9 +35,9 @@ PASSES = (
     "mp-assign-precision",
     "mp-apply-precision",
     "mp-eliminate-casts",
-    "mp-plan-saves",
     "mp-lower",
     "mp-report-casts",
+    "mp-plan-saves",
     PLACE_STORES,
     OUTLINE,
 )

@@ -79,9 +79,7 @@ def test_b38_types_are_eagers_in_and_behind_a_block(place: str, is_broken: bool)
     assert not torch.equal(block.to(BF16).double(), block), "the product outside was rounded"
 
 
-@pytest.mark.parametrize(
-    "state", [(False, BF16), (True, F16)], ids=["off", "another type"]
-)
+@pytest.mark.parametrize("state", [(False, BF16), (True, F16)], ids=["off", "another type"])
 @pytest.mark.parametrize("train", [False, True], ids=["inference", "training"])
 def test_b38_another_state_of_autocast_compiles_again(
     state: tuple[bool, torch.dtype], train: bool

@@ -81,9 +81,13 @@ def test_bad_options(given, message):
 
 
 def test_every_pass_can_be_named():
-    steps = native.load().pipeline_passes("mp-default{precision=bf16}")
-    names = [step.rpartition("(")[2].rstrip(")").partition("{")[0] for step in steps]
-    assert (*names, PLACE_STORES, OUTLINE) == PASSES
+    names = [*_names("mp-default{precision=bf16}"), *_names("mp-partitioned")]
+    assert (*dict.fromkeys(names), PLACE_STORES, OUTLINE) == PASSES
+
+
+def _names(pipeline):
+    steps = native.load().pipeline_passes(pipeline)
+    return [step.rpartition("(")[2].rstrip(")").partition("{")[0] for step in steps]
 
 
 def test_variables_of_the_tool_are_no_options(monkeypatch):
