@@ -240,10 +240,16 @@ def _is_exact(conversion: fx.Node) -> bool:
     return bool(before is after or before.itemsize < after.itemsize)
 
 
+def make_casts_exact() -> None:
+    """Have Inductor perform explicit conversions under `emulate_precision_casts` as its
+    releases from 2.13 on do."""
+    _keep_casts_of_cpu()
+    _keep_casts_before_half_arithmetic()
+
+
 @functools.cache
-def make_cpu_casts_exact() -> None:
-    """Have Inductor's C++ code, too, keep roundings under `emulate_precision_casts`; before
-    2.13 it reads the value from before the rounding whatever that setting is."""
+def _keep_casts_of_cpu() -> None:
+    """Before 2.13 the C++ code reads the value from before a rounding, whatever the setting."""
     from torch._inductor.codegen import cpp
 
     if "emulate_precision_casts" in inspect.getsource(cpp.CppOverrides):
@@ -255,6 +261,40 @@ def make_cpu_casts_exact() -> None:
             remember(self, *args)
 
     cpp.CppKernel.cache_dtype_convert = unless_exact  # type: ignore[method-assign]
+
+
+@functools.cache
+def _keep_casts_before_half_arithmetic() -> None:
+    """Before 2.12 a narrowing becomes nothing where the next operator computes in f32."""
+    from torch._inductor import lowering
+
+    if "use_compute_types" in inspect.signature(lowering.to_dtype).parameters:
+        return
+    for target in (CONVERT, CONVERT.overloadpacket):
+        lowering.lowerings[target] = _exact_conversion(lowering.lowerings[target])
+
+
+def _exact_conversion(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering of a conversion, as `usual` but performed under exact casts."""
+    from torch._inductor import lowering
+    from torch._inductor.virtualized import ops
+
+    halves = (torch.bfloat16, torch.float16)
+
+    def lower(x: Any, dtype: torch.dtype) -> Any:
+        source = x.get_dtype()
+        is_half = source in halves or dtype in halves
+        is_usual = source is dtype or source.is_complex or dtype.is_complex
+        if is_usual or not (is_half and inductor_config.emulate_precision_casts):
+            return usual(x, dtype)
+
+        def convert(value: Any) -> Any:
+            result = ops.to_dtype(value, dtype, src_dtype=source, use_compute_types=False)
+            return ops.to_dtype(result, dtype) if dtype in halves else result
+
+        return lowering.make_pointwise(convert, override_return_dtype=dtype)(x)
+
+    return lower
 
 
 def is_autocast_on() -> bool:

@@ -93,7 +93,7 @@ def _compile(
     relax = capture.depends_on_rounding and _relaxes_barriers(options, user_patches)
     if relax:
         patches[_torch.EMULATE] = True
-    _torch.make_cpu_casts_exact()
+    _torch.make_casts_exact()
     passes: dict[str, JointPass] = {
         _torch.PRE_PASS: JointPass(options, capture, user_patches, relax),
         _torch.POST_PASS: PostPass(options, capture, user_patches, relax=False),
