@@ -14,9 +14,17 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._inductor import config as inductor_config
-from torch._inductor.custom_graph_pass import CustomGraphPass, CustomPartitionerFn
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import torch_release
+
+torch_release.check(torch.__version__)  # before an import that an older release lacks
+
+from torch._inductor import config as inductor_config  # noqa: E402
+from torch._inductor.custom_graph_pass import (  # noqa: E402
+    CustomGraphPass,
+    CustomPartitionerFn,
+)
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 __all__ = [
     "CustomGraphPass",
