@@ -1,11 +1,11 @@
 //===- RowsFixture.cpp - row kernels in the emulator ----------------------===//
 
 #include "RowsFixture.h"
+#include "RowsText.h"
 #include "codegen/CUDA/Lowering.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Numerics.h"
 #include "test/emulator/Emulator.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <random>
 
@@ -98,23 +98,9 @@ RowsTest::RowsTest() {
   context.disableMultithreading();
 }
 
-static void replaceAll(std::string &text, StringRef from,
-                       const std::string &to) {
-  for (size_t at = 0; (at = text.find(from.str(), at)) != std::string::npos;
-       at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 void RowsTest::parse(StringRef family, StringRef element, int64_t columns) {
-  std::string path = (MPOPT_ROWS + Twine('/') + family + ".mlir").str();
-  auto file = llvm::MemoryBuffer::getFile(path);
-  ASSERT_TRUE(!!file) << path;
-  std::string text = (*file)->getBuffer().str();
-  replaceAll(text, "768", std::to_string(columns));
-  if (element == "f32")
-    for (StringRef cast : {"arith.extf", "arith.truncf"})
-      replaceAll(text, cast, "arith.bitcast");
-  replaceAll(text, "bf16", element.str());
+  std::string text = rowsText(family, element, columns);
+  ASSERT_FALSE(text.empty());
   source = parseSourceString<ModuleOp>(text, &context);
   ASSERT_TRUE(!!source);
   FailureOr<Kernel> parsed = parseKernel(*source);
@@ -123,7 +109,7 @@ void RowsTest::parse(StringRef family, StringRef element, int64_t columns) {
 }
 
 cuda::RowSchedule RowsTest::defaultSchedule() {
-  return cuda::chooseRowSchedule(kernel, *cuda::planRows(kernel));
+  return cuda::chooseRowSchedule(kernel, *planRows(kernel));
 }
 
 static emulator::Launch launchOf(const ::mp::runtime::CudaKernel &kernel,

@@ -7,6 +7,7 @@
 
 #include "Ptxas.h"
 #include "RowsFixture.h"
+#include "RowsText.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <random>
 
@@ -14,25 +15,13 @@ using namespace mlir::mp;
 using namespace mlir::mp::test;
 using llvm::StringRef;
 
-static constexpr StringRef kFamilies[] = {"column-sum",
-                                          "cross-entropy",
-                                          "cross-entropy-backward",
-                                          "layer-norm",
-                                          "layer-norm-backward",
-                                          "log-softmax",
-                                          "log-softmax-backward",
-                                          "pointwise",
-                                          "rms-norm",
-                                          "softmax",
-                                          "softmax-backward"};
-
 static std::string traceOf(StringRef family, StringRef element, int64_t columns,
                            int64_t rows) {
   return llvm::formatv("{0} {1} {2}x{3}", family, element, rows, columns);
 }
 
 TEST_F(RowsTest, FamiliesAndTypes) {
-  for (StringRef family : kFamilies)
+  for (StringRef family : rowFamilies())
     for (StringRef element : {"bf16", "f16", "f32"}) {
       SCOPED_TRACE(traceOf(family, element, 72, 5));
       parse(family, element, 72);
@@ -91,7 +80,7 @@ TEST_F(RowsTest, IntegersAreExact) {
 TEST_F(RowsTest, RandomShapes) {
   std::mt19937 random(5); // NOLINT(bugprone-random-generator-seed)
   for (int i = 0; i < 20; ++i) {
-    StringRef family = kFamilies[random() % std::size(kFamilies)];
+    StringRef family = rowFamilies()[random() % rowFamilies().size()];
     StringRef element = random() % 2 ? "bf16" : "f16";
     int64_t columns = 1 + random() % (random() % 2 ? 600 : 64);
     int64_t rows = 1 + random() % 40;
@@ -105,7 +94,7 @@ TEST_F(RowsTest, RandomShapes) {
 TEST_F(RowsTest, NothingIsSpilled) {
   if (!assemble("", "sm_80") || StringRef(MPOPT_LIBDEVICE).empty())
     GTEST_SKIP() << "no ptxas or no libdevice";
-  for (StringRef family : kFamilies)
+  for (StringRef family : rowFamilies())
     for (int64_t columns : {768, 8192})
       for (StringRef chip : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
         SCOPED_TRACE(traceOf(family, chip, columns, 0));

@@ -179,7 +179,7 @@ static LogicalResult compileMatmul(const MatmulKernel &kernel,
 
 static LogicalResult compileRows(const RowKernel &kernel,
                                  const cuda::Chip &chip) {
-  FailureOr<cuda::RowPlan> plan = cuda::planRows(kernel);
+  FailureOr<RowPlan> plan = planRows(kernel);
   if (failed(plan))
     return failure();
   cuda::RowSchedule chosen = cuda::chooseRowSchedule(kernel, *plan);

@@ -86,7 +86,7 @@ Value RowEmitter::columnValue(Value value, Value column) {
   }
   BodyArguments arguments;
   arguments.contract = kernel.contract;
-  arguments.indices = {indexOf(column, 1)};
+  arguments.indices = {indicesFrom(b, column, 1)};
   for (auto [input, access] : inputsOf(*stage))
     arguments.values.push_back(
         access == Access::Scalar ? scalar(input) : columnValue(input, column));

@@ -53,7 +53,6 @@ private:
   void makeRowValues(unsigned level);
   Value operandOf(Value value, Access access, Chunk *chunk, int64_t width);
   BodyArguments argumentsOf(const RowStage &stage, Chunk *chunk, int64_t width);
-  Value indexOf(Value first, int64_t width);
   /// What a reduction adds for a chunk; neutral where it is not valid.
   Value contribution(const RowStage &stage, Chunk &chunk, Value isValid);
 

@@ -10,7 +10,7 @@
 #ifndef MP_CODEGEN_CUDA_ROWS_ROWSCHEDULE_H
 #define MP_CODEGEN_CUDA_ROWS_ROWSCHEDULE_H
 
-#include "codegen/CUDA/Rows/RowPlan.h"
+#include "codegen/Kernel/RowPlan.h"
 
 namespace mlir::mp::cuda {
 

@@ -100,25 +100,6 @@ Value RowEmitter::operandOf(Value value, Access access, Chunk *chunk,
   llvm_unreachable("all accesses are handled");
 }
 
-/// `first`, `first + 1`, ... as index.
-Value RowEmitter::indexOf(Value first, int64_t width) {
-  Type index = b.getIndexType();
-  Value value = arith::IndexCastOp::create(b, index, first);
-  if (width == 1)
-    return value;
-  SmallVector<Attribute> steps;
-  for (int64_t step = 0; step < width; ++step)
-    steps.push_back(b.getIndexAttr(step));
-  Value offsets = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(VectorType::get({width}, index), steps));
-  return arith::AddIOp::create(b, broadcastTo(b, value, width), offsets);
-}
-
-/// Whether the body asks where it is.
-static bool readsIndex(linalg::GenericOp op) {
-  return !op.getBody()->getOps<linalg::IndexOp>().empty();
-}
-
 BodyArguments RowEmitter::argumentsOf(const RowStage &stage, Chunk *chunk,
                                       int64_t width) {
   BodyArguments arguments;
@@ -128,8 +109,8 @@ BodyArguments RowEmitter::argumentsOf(const RowStage &stage, Chunk *chunk,
     arguments.values.push_back(operandOf(input, access, chunk, width));
   if (!readsIndex(stage.op))
     return arguments;
-  Value rowIndex = broadcastTo(b, indexOf(row, 1), width);
-  Value columnIndex = chunk ? indexOf(chunk->column, width) : Value();
+  Value rowIndex = broadcastTo(b, indicesFrom(b, row, 1), width);
+  Value columnIndex = chunk ? indicesFrom(b, chunk->column, width) : Value();
   if (stage.kind == RowStage::Kind::ColumnReduction)
     arguments.indices = {columnIndex, rowIndex};
   else

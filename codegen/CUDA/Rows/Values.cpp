@@ -4,56 +4,13 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 
-Type cuda::typeOf(Type element, int64_t width) {
-  return width == 1 ? element : VectorType::get({width}, element);
-}
-
-static int64_t widthOf(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector ? vector.getNumElements() : 1;
-}
-
-Value cuda::constantOf(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
-}
-
 Value cuda::constantOf32(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
-}
-
-Value cuda::splatOf(ImplicitLocOpBuilder &b, TypedAttr value, int64_t width) {
-  if (width != 1)
-    value = DenseElementsAttr::get(VectorType::get({width}, value.getType()),
-                                   Attribute(value));
-  return arith::ConstantOp::create(b, value);
-}
-
-Value cuda::broadcastTo(ImplicitLocOpBuilder &b, Value scalar, int64_t width) {
-  if (width == 1)
-    return scalar;
-  return vector::BroadcastOp::create(
-      b, VectorType::get({width}, scalar.getType()), scalar);
-}
-
-Value cuda::scaled(ImplicitLocOpBuilder &b, Value a, int64_t factor, Value c) {
-  if (factor != 1)
-    a = arith::MulIOp::create(b, a, constantOf(b, factor));
-  return c ? arith::AddIOp::create(b, a, c) : a;
-}
-
-int64_t cuda::storedBytes(Type element) {
-  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-}
-
-Type cuda::storedType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                              : element;
 }
 
 static Value addressOf(ImplicitLocOpBuilder &b, Value pointer, Value index,

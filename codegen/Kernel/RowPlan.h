@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MP_CODEGEN_CUDA_ROWS_ROWPLAN_H
-#define MP_CODEGEN_CUDA_ROWS_ROWPLAN_H
+#ifndef MP_CODEGEN_KERNEL_ROWPLAN_H
+#define MP_CODEGEN_KERNEL_ROWPLAN_H
 
 #include "codegen/Kernel/Kernel.h"
 
-namespace mlir::mp::cuda {
+namespace mlir::mp {
 
 /// A value that goes to memory.
 struct RowStore {
@@ -35,8 +35,8 @@ struct RowPlan {
   SmallVector<const RowStage *> columnSums;
   /// The stage that makes a value; none for an argument.
   llvm::DenseMap<Value, const RowStage *> stages;
-  /// What of each element stays in registers between two sweeps, in units of 16
-  /// bits.
+  /// What of each element waits for a later sweep, in units of 16 bits, if
+  /// nothing is read or computed twice.
   int64_t keptHalves = 0;
 
   bool hasRowReductions() const;
@@ -50,9 +50,12 @@ SmallVector<std::pair<Value, Access>> inputsOf(const RowStage &stage);
 /// What a stage makes.
 ResultRange resultsOf(const RowStage &stage);
 
-/// Orders the work; an error names what the emitter cannot do.
+/// The value with which a reduction by `combiner` starts.
+TypedAttr neutralOf(Operation *combiner);
+
+/// Orders the work; an error names what no emitter can do.
 FailureOr<RowPlan> planRows(const RowKernel &kernel);
 
-} // namespace mlir::mp::cuda
+} // namespace mlir::mp
 
-#endif // MP_CODEGEN_CUDA_ROWS_ROWPLAN_H
+#endif // MP_CODEGEN_KERNEL_ROWPLAN_H

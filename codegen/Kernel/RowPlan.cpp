@@ -1,12 +1,13 @@
 //===- RowPlan.cpp - which sweep over a row does what ---------------------===//
 
-#include "codegen/CUDA/Rows/RowPlan.h"
+#include "codegen/Kernel/RowPlan.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::mp;
-using namespace mlir::mp::cuda;
 
-SmallVector<std::pair<Value, Access>> cuda::inputsOf(const RowStage &stage) {
+SmallVector<std::pair<Value, Access>>
+mlir::mp::inputsOf(const RowStage &stage) {
   linalg::GenericOp op = stage.op;
   return llvm::to_vector(
       llvm::map_range(llvm::zip_equal(op.getInputs(), stage.accesses),
@@ -15,7 +16,7 @@ SmallVector<std::pair<Value, Access>> cuda::inputsOf(const RowStage &stage) {
                       }));
 }
 
-ResultRange cuda::resultsOf(const RowStage &stage) {
+ResultRange mlir::mp::resultsOf(const RowStage &stage) {
   linalg::GenericOp op = stage.op;
   return op->getResults();
 }
@@ -146,11 +147,25 @@ private:
 };
 } // namespace
 
-FailureOr<RowPlan> mlir::mp::cuda::planRows(const RowKernel &kernel) {
+TypedAttr mlir::mp::neutralOf(Operation *combiner) {
+  Type type = combiner->getResult(0).getType();
+  Builder b(type.getContext());
+  if (!isa<FloatType>(type))
+    return b.getZeroAttr(type);
+  const llvm::fltSemantics &semantics =
+      cast<FloatType>(type).getFloatSemantics();
+  if (isa<arith::MaximumFOp, arith::MaxNumFOp>(combiner))
+    return b.getFloatAttr(type, APFloat::getInf(semantics, /*Negative=*/true));
+  if (isa<arith::MinimumFOp, arith::MinNumFOp>(combiner))
+    return b.getFloatAttr(type, APFloat::getInf(semantics));
+  return b.getFloatAttr(type, APFloat::getZero(semantics));
+}
+
+FailureOr<RowPlan> mlir::mp::planRows(const RowKernel &kernel) {
   RowPlan plan;
   if (ShapedType::isDynamic(kernel.columns))
     return func::FuncOp(kernel.func)
-        .emitError("row kernels for CUDA need a static number of columns");
+        .emitError("row kernels need a static number of columns");
   for (const RowStage &stage : kernel.stages)
     addStage(plan, stage);
   for (const RowStage &stage : kernel.stages)
