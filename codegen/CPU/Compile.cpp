@@ -7,6 +7,7 @@
 #include "codegen/CPU/Lowering.h"
 #include "codegen/CPU/ObjectStore.h"
 #include "codegen/CPU/Product.h"
+#include "codegen/CPU/Rows/Rows.h"
 #include "codegen/Kernel/Read.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
@@ -18,15 +19,16 @@ using namespace mlir::mp;
 using namespace mlir::mp::cpu;
 using ::mp::runtime::CpuKernel;
 using ::mp::runtime::gemm::Product;
+using ::mp::runtime::rows::Job;
 
 /// Changes whenever compiled kernels of before no longer fit.
-static constexpr llvm::StringLiteral kFormat = "mpopt-cpu-1";
+static constexpr llvm::StringLiteral kFormat = "mpopt-cpu-2";
 
 namespace {
-/// What lives as long as the process: the code refers to the product.
+/// What lives as long as the process: the code refers to the fixed part.
 struct Loaded {
   CpuKernel kernel{};
-  Product product;
+  std::variant<Product, Job> fixed;
 };
 
 /// Where files for a person to read go.
@@ -69,8 +71,8 @@ private:
   llvm::Expected<std::unique_ptr<Loaded>> make(StringRef text,
                                                const CpuOptions &options);
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  objectOf(const MatmulKernel &kernel, StringRef key, const CpuOptions &options,
-           Jit &jit);
+  objectOf(const Kernel &kernel, StringRef key, const CpuOptions &options,
+           const CodeTarget &target, Jit &jit);
 
   llvm::StringMap<std::unique_ptr<Loaded>> kernels;
 };
@@ -81,34 +83,103 @@ static Compiler &compiler() {
   return *compiler;
 }
 
+//===----------------------------------------------------------------------===//
+// What is different for matmul and row kernels
+//===----------------------------------------------------------------------===//
+
+static FailureOr<OwningOpRef<ModuleOp>> emit(const MatmulKernel &kernel) {
+  return emitFinish(kernel);
+}
+
+static FailureOr<OwningOpRef<ModuleOp>> emit(const RowKernel &kernel) {
+  return emitRows(kernel);
+}
+
+/// The compiled functions of a kernel, as its table has them.
+static ArrayRef<llvm::StringLiteral> partsOf(const Kernel &kernel) {
+  static constexpr llvm::StringLiteral matmul[] = {kFinishName};
+  static constexpr llvm::StringLiteral rows[] = {kRowsName, kColumnsName};
+  if (std::holds_alternative<MatmulKernel>(kernel))
+    return matmul;
+  return rows;
+}
+
+/// What is known of a kernel without compiling it.
+static FailureOr<std::variant<Product, Job>>
+fixedOf(const Kernel &kernel, const CpuOptions &options) {
+  if (const auto *rows = std::get_if<RowKernel>(&kernel)) {
+    FailureOr<Job> job = jobOf(*rows);
+    if (failed(job))
+      return failure();
+    return std::variant<Product, Job>(*job);
+  }
+  FailureOr<Product> product = productOf(std::get<MatmulKernel>(kernel));
+  if (failed(product))
+    return failure();
+  product->isa = ::mp::runtime::gemm::chooseIsa(
+      product->element, options.isa.empty() ? nullptr : options.isa.c_str());
+  return std::variant<Product, Job>(*product);
+}
+
+static void connect(Product &product, CpuKernel &kernel, const Table &table) {
+  product.finish =
+      reinterpret_cast<::mp::runtime::gemm::Finish>(table.parts[0]);
+  kernel.phases = phases(product);
+}
+
+static void connect(Job &job, CpuKernel &kernel, const Table &table) {
+  using namespace ::mp::runtime::rows;
+  job.computeRows = reinterpret_cast<RowsFunction>(table.parts[0]);
+  job.addColumns = reinterpret_cast<ColumnsFunction>(table.parts[1]);
+  kernel.phases = phases(job);
+}
+
+/// What the arithmetic is compiled for: rows for what `isa` names, the end of a
+/// product for this machine. None if it lacks the instructions.
+static std::optional<CodeTarget>
+targetOf(const std::variant<Product, Job> &fixed, const CpuOptions &options,
+         const Jit &jit) {
+  const auto *product = std::get_if<Product>(&fixed);
+  if (!product)
+    return jit.findTarget(options.isa);
+  return product->isa ? jit.findTarget("") : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// The way of a kernel
+//===----------------------------------------------------------------------===//
+
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compile(const MatmulKernel &kernel, Jit &jit, const Dump &dump) {
-  FailureOr<OwningOpRef<ModuleOp>> module = emitFinish(kernel);
+compile(const Kernel &kernel, const CodeTarget &target, Jit &jit,
+        const Dump &dump) {
+  FailureOr<OwningOpRef<ModuleOp>> module =
+      std::visit([](const auto &kind) { return emit(kind); }, kernel);
   if (failed(module))
-    return llvm::createStringError("its epilogue has no form on vectors");
+    return llvm::createStringError("its arithmetic has no form on vectors");
   dump.write("vectors.mlir", [&](raw_ostream &os) { (*module)->print(os); });
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code;
-  if (succeeded(lowerToLLVMDialect(**module)))
+  if (succeeded(lowerToLLVMDialect(**module, target.hasF16)))
     code = translate(**module, context);
   if (!code)
-    return llvm::createStringError("its epilogue cannot be lowered");
-  addEntry(*code);
-  auto object = jit.compile(*code);
+    return llvm::createStringError("its arithmetic cannot be lowered");
+  addEntry(*code, partsOf(kernel));
+  auto object = jit.compile(*code, target);
   dump.write("kernel.ll", [&](raw_ostream &os) { code->print(os, nullptr); });
   return object;
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-Compiler::objectOf(const MatmulKernel &kernel, StringRef key,
-                   const CpuOptions &options, Jit &jit) {
+Compiler::objectOf(const Kernel &kernel, StringRef key,
+                   const CpuOptions &options, const CodeTarget &target,
+                   Jit &jit) {
   ObjectStore store(options.cacheDirectory);
   if (std::unique_ptr<llvm::MemoryBuffer> object = store.load(key)) {
     ++counters.loaded;
     return object;
   }
   Dump dump(options.dumpDirectory, key);
-  auto object = compile(kernel, jit, dump);
+  auto object = compile(kernel, target, jit, dump);
   if (!object)
     return object.takeError();
   ++counters.compiled;
@@ -116,6 +187,12 @@ Compiler::objectOf(const MatmulKernel &kernel, StringRef key,
              [&](raw_ostream &os) { os << (*object)->getBuffer(); });
   store.save(key, **object);
   return object;
+}
+
+static llvm::Error withErrors(llvm::Error error, const KernelText &source) {
+  std::string text = llvm::toString(std::move(error));
+  std::string errors = source.errors();
+  return llvm::createStringError(text + (errors.empty() ? "" : ": ") + errors);
 }
 
 llvm::Expected<std::unique_ptr<Loaded>>
@@ -127,38 +204,32 @@ Compiler::make(StringRef text, const CpuOptions &options) {
   llvm::Expected<Kernel> kernel = source.parse();
   if (!kernel)
     return kernel.takeError();
-  auto *matmul = std::get_if<MatmulKernel>(&*kernel);
-  if (!matmul)
-    return llvm::createStringError("the CPU has no row kernels");
-  FailureOr<Product> product = productOf(*matmul);
-  if (failed(product))
+  FailureOr<std::variant<Product, Job>> fixed = fixedOf(*kernel, options);
+  if (failed(fixed))
     return llvm::createStringError(source.errors());
-  product->isa = ::mp::runtime::gemm::chooseIsa(
-      product->element, options.isa.empty() ? nullptr : options.isa.c_str());
-  if (!product->isa)
+  std::optional<CodeTarget> target = targetOf(*fixed, options, *jit);
+  if (!target)
     return llvm::createStringError("this machine has no '" + options.isa + "'");
   std::string key =
-      digestOf({kFormat, LLVM_VERSION_STRING, jit->targetText(), text});
-  auto object = objectOf(*matmul, key, options, *jit);
+      digestOf({kFormat, LLVM_VERSION_STRING, target->str(), text});
+  auto object = objectOf(*kernel, key, options, *target, *jit);
   if (!object)
-    return llvm::createStringError(llvm::toString(object.takeError()) +
-                                   (source.errors().empty() ? "" : ": ") +
-                                   source.errors());
+    return withErrors(object.takeError(), source);
   auto loaded = std::make_unique<Loaded>();
-  loaded->product = *product;
+  loaded->fixed = *fixed;
+  auto symbols =
+      std::visit([](auto &part) { return entrySymbols(&part); }, loaded->fixed);
   llvm::Expected<void *> address =
-      jit->link(std::move(*object), kTableName, entrySymbols(&loaded->product));
+      jit->link(std::move(*object), kTableName, symbols);
   if (!address)
     return address.takeError();
   const auto &table = *static_cast<const Table *>(*address);
   CpuKernel &made = loaded->kernel;
-  made.phases = phases(loaded->product);
   made.scratchBytes =
       reinterpret_cast<decltype(made.scratchBytes)>(table.scratchBytes);
   made.tasks = reinterpret_cast<decltype(made.tasks)>(table.tasks);
   made.run = reinterpret_cast<decltype(made.run)>(table.run);
-  loaded->product.finish =
-      reinterpret_cast<::mp::runtime::gemm::Finish>(table.finish);
+  std::visit([&](auto &part) { connect(part, made, table); }, loaded->fixed);
   return loaded;
 }
 

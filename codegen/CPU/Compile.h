@@ -13,7 +13,7 @@ namespace mlir::mp::cpu {
 struct CpuOptions {
   /// Where compiled objects are kept, by digest; empty for nowhere.
   std::string cacheDirectory;
-  /// Instructions to multiply by (runtime/Gemm/Gemm.h); empty for the best.
+  /// Instructions to use (runtime/Gemm/Gemm.h); empty for the best.
   std::string isa;
   /// Where to leave kernel.mlir, vectors.mlir, kernel.ll and kernel.o of each
   /// kernel; empty for nowhere.

@@ -1,16 +1,21 @@
 //===- Entry.cpp - the functions of a CpuKernel in LLVM IR ----------------===//
 
 #include "codegen/CPU/Entry.h"
-#include "codegen/CPU/Finish.h"
 #include "runtime/Gemm/Gemm.h"
+#include "runtime/Rows/Rows.h"
 #include "llvm/IR/IRBuilder.h"
 
 using namespace llvm;
 namespace gemm = ::mp::runtime::gemm;
+namespace rows = ::mp::runtime::rows;
 
-static constexpr StringLiteral kProductName = "mp_product";
+/// What the functions of the runtime get first.
+static constexpr StringLiteral kFixedName = "mp_fixed";
+static constexpr StringLiteral kScratchBytesName = "mp_scratch_bytes";
+static constexpr StringLiteral kTasksName = "mp_tasks";
+static constexpr StringLiteral kRunName = "mp_run";
 
-/// A function that calls `callee` with the product before its own arguments.
+/// A function that calls `callee` with the fixed part before its own arguments.
 static Function *addForward(Module &module, StringRef name, StringRef callee,
                             Type *result, ArrayRef<Type *> arguments) {
   LLVMContext &context = module.getContext();
@@ -22,7 +27,7 @@ static Function *addForward(Module &module, StringRef name, StringRef callee,
   auto *function = Function::Create(FunctionType::get(result, arguments, false),
                                     Function::ExternalLinkage, name, module);
   IRBuilder<> builder(BasicBlock::Create(context, "", function));
-  SmallVector<Value *> values{module.getOrInsertGlobal(kProductName, pointer)};
+  SmallVector<Value *> values{module.getOrInsertGlobal(kFixedName, pointer)};
   for (Argument &argument : function->args())
     values.push_back(&argument);
   CallInst *call = builder.CreateCall(target, values);
@@ -33,44 +38,72 @@ static Function *addForward(Module &module, StringRef name, StringRef callee,
   return function;
 }
 
-void mlir::mp::cpu::addEntry(Module &module) {
+void mlir::mp::cpu::addEntry(Module &module, ArrayRef<StringLiteral> parts) {
   LLVMContext &context = module.getContext();
   auto *pointer = llvm::PointerType::get(context, 0);
   llvm::Type *i32 = llvm::IntegerType::get(context, 32);
   llvm::Type *i64 = llvm::IntegerType::get(context, 64);
-  Constant *functions[] = {
-      addForward(module, "scratch_bytes", "mp_gemm_scratch_bytes", i64,
+  SmallVector<Constant *> functions = {
+      addForward(module, "scratch_bytes", kScratchBytesName, i64,
                  {pointer, i32}),
-      addForward(module, "tasks", "mp_gemm_tasks", i64, {i32, pointer, i32}),
-      addForward(module, "run", "mp_gemm_run", llvm::Type::getVoidTy(context),
-                 {i32, i64, i64, pointer, pointer, pointer, i32}),
-      module.getFunction(kFinishName)};
-  auto *type = ArrayType::get(pointer, std::size(functions));
+      addForward(module, "tasks", kTasksName, i64, {i32, pointer, i32}),
+      addForward(module, "run", kRunName, llvm::Type::getVoidTy(context),
+                 {i32, i64, i64, pointer, pointer, pointer, i32})};
+  for (StringLiteral part : parts) {
+    Function *function = module.getFunction(part);
+    functions.push_back(function ? static_cast<Constant *>(function)
+                                 : ConstantPointerNull::get(pointer));
+  }
+  auto *type = ArrayType::get(pointer, functions.size());
   new GlobalVariable(module, type, /*isConstant=*/true,
                      GlobalValue::ExternalLinkage,
                      ConstantArray::get(type, functions), kTableName);
 }
 
-static int64_t scratchBytes(const gemm::Product *product, const int64_t *sizes,
-                            int32_t threads) {
-  return gemm::scratchBytes(*product, sizes, threads);
-}
-
-static int64_t tasks(const gemm::Product *product, int32_t phase,
-                     const int64_t *sizes, int32_t threads) {
-  return gemm::tasks(*product, phase, sizes, threads);
-}
-
-static void run(const gemm::Product *product, int32_t phase, int64_t begin,
-                int64_t end, void *const *buffers, const int64_t *sizes,
-                void *scratch, int32_t threads) {
-  gemm::run(*product, phase, begin, end, buffers, sizes, scratch, threads);
+/// The symbols of a kernel whose functions get `fixed`.
+template <typename Fixed, typename ScratchBytes, typename Tasks, typename Run>
+static std::map<std::string, void *>
+symbolsOf(const Fixed *fixed, ScratchBytes scratchBytes, Tasks tasks, Run run) {
+  return {{kFixedName.str(), const_cast<Fixed *>(fixed)},
+          {kScratchBytesName.str(), reinterpret_cast<void *>(scratchBytes)},
+          {kTasksName.str(), reinterpret_cast<void *>(tasks)},
+          {kRunName.str(), reinterpret_cast<void *>(run)}};
 }
 
 std::map<std::string, void *>
 mlir::mp::cpu::entrySymbols(const gemm::Product *product) {
-  return {{kProductName.str(), const_cast<gemm::Product *>(product)},
-          {"mp_gemm_scratch_bytes", reinterpret_cast<void *>(scratchBytes)},
-          {"mp_gemm_tasks", reinterpret_cast<void *>(tasks)},
-          {"mp_gemm_run", reinterpret_cast<void *>(run)}};
+  using gemm::Product;
+  return symbolsOf(
+      product,
+      +[](const Product *product, const int64_t *sizes, int32_t threads) {
+        return gemm::scratchBytes(*product, sizes, threads);
+      },
+      +[](const Product *product, int32_t phase, const int64_t *sizes,
+          int32_t threads) {
+        return gemm::tasks(*product, phase, sizes, threads);
+      },
+      +[](const Product *product, int32_t phase, int64_t begin, int64_t end,
+          void *const *buffers, const int64_t *sizes, void *scratch,
+          int32_t threads) {
+        gemm::run(*product, phase, begin, end, buffers, sizes, scratch,
+                  threads);
+      });
+}
+
+/// Work is shared in the same way whatever the number of threads.
+std::map<std::string, void *>
+mlir::mp::cpu::entrySymbols(const rows::Job *job) {
+  using rows::Job;
+  return symbolsOf(
+      job,
+      +[](const Job *job, const int64_t *sizes, int32_t) {
+        return rows::scratchBytes(*job, sizes);
+      },
+      +[](const Job *job, int32_t phase, const int64_t *sizes, int32_t) {
+        return rows::tasks(*job, phase, sizes);
+      },
+      +[](const Job *job, int32_t phase, int64_t begin, int64_t end,
+          void *const *buffers, const int64_t *sizes, void *scratch, int32_t) {
+        rows::run(*job, phase, begin, end, buffers, sizes, scratch);
+      });
 }

@@ -1,12 +1,11 @@
 //===- Finish.cpp - the arithmetic behind sums, in vectors ----------------===//
 
 #include "codegen/CPU/Finish.h"
+#include "codegen/CPU/Vectors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "runtime/Gemm/Gemm.h"
 
 using namespace mlir;
@@ -18,24 +17,23 @@ namespace {
 /// Emits the function for one kernel.
 class Emitter {
 public:
-  Emitter(const MatmulKernel &given, OpBuilder &builder)
-      : kernel(given), builder(builder), loc(kernel.func.getLoc()) {}
+  Emitter(const MatmulKernel &given, ImplicitLocOpBuilder &builder)
+      : kernel(given), b(builder) {}
 
-  LogicalResult emit(func::FuncOp finish);
+  void emit(func::FuncOp finish);
 
 private:
   /// Fields of gemm::Block, by position.
   enum Field { Sums, Batch, Row, Column, Rows, Columns };
 
   void loadFields(Value block);
-  LogicalResult emitRow(Value row);
-  LogicalResult emitVector(int64_t lane);
+  void emitRow(Value row);
+  void emitVector(int64_t lane);
 
   Value load(const KernelOperand &operand);
-  void store(Value value, unsigned result, Type element);
-  LogicalResult cloneBody(Value sums, SmallVectorImpl<Value> &yielded);
-  FailureOr<Value> cloneOp(Operation *op, IRMapping &map);
-  FailureOr<Value> lookUp(Value scalar, IRMapping &map);
+  void store(Value value, unsigned result);
+  SmallVector<Value> cloneEpilogue(Value sums);
+  SmallVector<Value> indices();
 
   // Addresses.
   Value extent(int64_t size);
@@ -43,24 +41,16 @@ private:
   Value address(unsigned buffer, Value offset, Type element);
 
   // Small pieces.
-  Value constant(int64_t value);
-  Value add(Value a, Value b);
-  Value mul(Value a, Value b);
+  Value add(Value left, Value right) {
+    return arith::AddIOp::create(b, left, right);
+  }
+  Value mul(Value left, Value right) {
+    return arith::MulIOp::create(b, left, right);
+  }
   Value field(Value block, Field field, Type type);
-  VectorType vectorOf(Type element) const {
-    return VectorType::get(kLanes, element);
-  }
-  static Type storageOf(Type element) {
-    return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                                : element;
-  }
-  LLVM::LLVMPointerType pointer() {
-    return LLVM::LLVMPointerType::get(builder.getContext());
-  }
 
-  MatmulKernel kernel;
-  OpBuilder &builder;
-  Location loc;
+  const MatmulKernel &kernel;
+  ImplicitLocOpBuilder &b;
   Value buffers, sizes;
   Value sums, batch, firstRow, firstColumn, rows, columns;
   /// Of the vector at hand: its first element's position, and which lanes are
@@ -69,31 +59,15 @@ private:
 };
 } // namespace
 
-//===----------------------------------------------------------------------===//
-// Small pieces
-//===----------------------------------------------------------------------===//
-
-Value Emitter::constant(int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, value, 64);
-}
-
-Value Emitter::add(Value a, Value b) {
-  return arith::AddIOp::create(builder, loc, a, b);
-}
-
-Value Emitter::mul(Value a, Value b) {
-  return arith::MulIOp::create(builder, loc, a, b);
-}
-
 Value Emitter::field(Value block, Field field, Type type) {
-  Value at = LLVM::GEPOp::create(builder, loc, pointer(), builder.getI64Type(),
-                                 block, ArrayRef<LLVM::GEPArg>{field});
-  return LLVM::LoadOp::create(builder, loc, type, at);
+  Value at = LLVM::GEPOp::create(b, pointerType(b), b.getI64Type(), block,
+                                 ArrayRef<LLVM::GEPArg>{field});
+  return LLVM::LoadOp::create(b, type, at);
 }
 
 void Emitter::loadFields(Value block) {
-  Type i64 = builder.getI64Type();
-  sums = field(block, Sums, pointer());
+  Type i64 = b.getI64Type();
+  sums = field(block, Sums, pointerType(b));
   batch = field(block, Batch, i64);
   firstRow = field(block, Row, i64);
   firstColumn = field(block, Column, i64);
@@ -108,9 +82,9 @@ void Emitter::loadFields(Value block) {
 /// An extent of the kernel, as runtime::Extent::value computes it.
 Value Emitter::extent(int64_t size) {
   if (!ShapedType::isDynamic(size))
-    return constant(size);
-  Value rows = LLVM::LoadOp::create(builder, loc, builder.getI64Type(), sizes);
-  return mul(rows, constant(kernel.dynamicFactor));
+    return constantOf(b, size);
+  Value rows = LLVM::LoadOp::create(b, b.getI64Type(), sizes);
+  return mul(rows, constantOf(b, kernel.dynamicFactor));
 }
 
 /// The position among the elements of an operand that is read like this.
@@ -126,204 +100,110 @@ Value Emitter::offsetOf(Access access, bool batched) {
   step(batched, kernel.batch, batch);
   step(hasRow, kernel.m, row);
   step(hasColumn, kernel.n, column);
-  return offset ? offset : constant(0);
+  return offset ? offset : constantOf(b, 0);
 }
 
 Value Emitter::address(unsigned buffer, Value offset, Type element) {
-  Value slot = LLVM::GEPOp::create(builder, loc, pointer(), pointer(), buffers,
-                                   ArrayRef<LLVM::GEPArg>{int32_t(buffer)});
-  Value base = LLVM::LoadOp::create(builder, loc, pointer(), slot);
-  return LLVM::GEPOp::create(builder, loc, pointer(), storageOf(element), base,
-                             ArrayRef<LLVM::GEPArg>{offset});
+  return addressOf(b, bufferOf(b, buffers, buffer), offset, element);
 }
 
 //===----------------------------------------------------------------------===//
-// Operands and results
+// Operands, results and what is between them
 //===----------------------------------------------------------------------===//
-
-static unsigned bytesOf(Type element) {
-  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
-}
-
-/// A truth value is a byte in memory.
-static Value fromStorage(OpBuilder &builder, Location loc, Value value,
-                         Type element) {
-  if (!element.isInteger(1))
-    return value;
-  auto zero = arith::ConstantOp::create(builder, loc,
-                                        builder.getZeroAttr(value.getType()));
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
-                               zero);
-}
 
 Value Emitter::load(const KernelOperand &operand) {
-  Type storage = storageOf(operand.element);
-  Value at = address(operand.argument,
-                     offsetOf(operand.access, operand.batched), storage);
-  Value loaded;
-  if (operand.access == Access::Row || operand.access == Access::Scalar) {
-    Value one =
-        LLVM::LoadOp::create(builder, loc, storage, at, bytesOf(storage));
-    loaded = vector::BroadcastOp::create(builder, loc, vectorOf(storage), one);
-  } else {
-    Value none = arith::ConstantOp::create(
-        builder, loc, builder.getZeroAttr(vectorOf(storage)));
-    loaded = LLVM::MaskedLoadOp::create(
-        builder, loc, vectorOf(storage), at, mask, none,
-        builder.getI32IntegerAttr(int32_t(bytesOf(storage))));
-  }
-  return fromStorage(builder, loc, loaded, operand.element);
+  Value at =
+      address(operand.argument, offsetOf(operand.access, operand.batched),
+              operand.element);
+  if (operand.access == Access::Row || operand.access == Access::Scalar)
+    return broadcastTo(b, loadElements(b, at, operand.element, 1), kLanes);
+  return loadElements(b, at, operand.element, kLanes, mask);
 }
 
-void Emitter::store(Value value, unsigned result, Type element) {
-  Type storage = storageOf(element);
-  if (element.isInteger(1))
-    value = arith::ExtUIOp::create(builder, loc, vectorOf(storage), value);
-  Value at = address(kernel.func.getNumArguments() + result,
-                     offsetOf(Access::Element, /*batched=*/true), storage);
-  LLVM::MaskedStoreOp::create(
-      builder, loc, value, at, mask,
-      builder.getI32IntegerAttr(int32_t(bytesOf(storage))));
+void Emitter::store(Value value, unsigned result) {
+  func::FuncOp func = kernel.func;
+  Value at = address(func.getNumArguments() + result,
+                     offsetOf(Access::Element, /*batched=*/true),
+                     getElementTypeOrSelf(value.getType()));
+  storeElements(b, value, at, mask);
 }
 
-//===----------------------------------------------------------------------===//
-// The body
-//===----------------------------------------------------------------------===//
-
-/// Constants are splats; a loop's index is the position of each lane.
-FailureOr<Value> Emitter::cloneOp(Operation *op, IRMapping &map) {
-  if (auto scalar = dyn_cast<arith::ConstantOp>(op)) {
-    auto type = vectorOf(scalar.getType());
-    return Value(arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(type, scalar.getValue())));
-  }
-  if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-    linalg::GenericOp contraction = kernel.contraction;
-    bool hasBatch = contraction.getNumLoops() == 4;
-    int64_t loop = int64_t(index.getDim()) - (hasBatch ? 1 : 0);
-    Value first = loop < 0 ? batch : loop == 0 ? row : column;
-    Type type = builder.getIndexType();
-    Value cast = arith::IndexCastOp::create(builder, loc, type, first);
-    Value all = vector::BroadcastOp::create(builder, loc, vectorOf(type), cast);
-    if (loop != 1)
-      return all;
-    Value lanes = vector::StepOp::create(builder, loc, vectorOf(type));
-    return Value(arith::AddIOp::create(builder, loc, all, lanes));
-  }
-  if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
-    return op->emitError("has no form on vectors");
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Value> value = lookUp(operand, map);
-    if (failed(value))
-      return failure();
-    operands.push_back(*value);
-  }
-  Operation *clone =
-      builder.create(loc, op->getName().getIdentifier(), operands,
-                     vectorOf(op->getResult(0).getType()), op->getAttrs());
-  return clone->getResult(0);
-}
-
-/// The vector of a scalar, which may be a constant in front of the body.
-FailureOr<Value> Emitter::lookUp(Value scalar, IRMapping &map) {
-  if (map.contains(scalar))
-    return map.lookup(scalar);
-  Operation *op = scalar.getDefiningOp();
-  if (!isa_and_present<arith::ConstantOp>(op))
-    return kernel.epilogue.emitError("reads a value of its surroundings");
-  FailureOr<Value> constant = cloneOp(op, map);
-  if (succeeded(constant))
-    map.map(scalar, *constant);
-  return constant;
-}
-
-LogicalResult Emitter::cloneBody(Value sums, SmallVectorImpl<Value> &yielded) {
+/// Of the epilogue's loops.
+SmallVector<Value> Emitter::indices() {
+  SmallVector<Value> all;
   linalg::GenericOp epilogue = kernel.epilogue;
-  Block *body = epilogue.getBody();
-  IRMapping map;
-  map.map(body->getArgument(0), sums);
-  for (auto [i, operand] : llvm::enumerate(kernel.operands))
-    if (!body->getArgument(i + 1).use_empty())
-      map.map(body->getArgument(i + 1), load(operand));
-  for (Operation &op : body->without_terminator()) {
-    FailureOr<Value> clone = cloneOp(&op, map);
-    if (failed(clone))
-      return failure();
-    map.map(op.getResult(0), *clone);
-  }
-  for (Value value : body->getTerminator()->getOperands()) {
-    FailureOr<Value> vector = lookUp(value, map);
-    if (failed(vector))
-      return failure();
-    yielded.push_back(*vector);
-  }
-  return success();
+  if (epilogue.getNumLoops() == 3)
+    all.push_back(broadcastTo(b, indicesFrom(b, batch, 1), kLanes));
+  all.push_back(broadcastTo(b, indicesFrom(b, row, 1), kLanes));
+  all.push_back(indicesFrom(b, column, kLanes));
+  return all;
 }
 
-LogicalResult Emitter::emitVector(int64_t lane) {
-  Value left = arith::SubIOp::create(builder, loc, columns, constant(lane));
-  Type index = builder.getIndexType();
+SmallVector<Value> Emitter::cloneEpilogue(Value sums) {
+  linalg::GenericOp epilogue = kernel.epilogue;
+  BodyArguments arguments;
+  arguments.width = kLanes;
+  arguments.values.push_back(sums);
+  for (auto [i, operand] : llvm::enumerate(kernel.operands)) {
+    bool isUnused = epilogue.getBody()->getArgument(i + 1).use_empty();
+    arguments.values.push_back(isUnused ? Value() : load(operand));
+  }
+  if (readsIndex(epilogue))
+    arguments.indices = indices();
+  return cloneBody(b, epilogue, arguments, /*combiner=*/nullptr, {});
+}
+
+void Emitter::emitVector(int64_t lane) {
+  Value left = arith::SubIOp::create(b, columns, constantOf(b, lane));
   Value count = arith::IndexCastOp::create(
-      builder, loc, index,
-      arith::MaxSIOp::create(builder, loc, left, constant(0)));
-  mask = vector::CreateMaskOp::create(
-      builder, loc, vectorOf(builder.getI1Type()), ValueRange{count});
-  column = add(firstColumn, constant(lane));
-  Value inBlock = add(
-      mul(arith::SubIOp::create(builder, loc, row, firstRow), constant(kBlock)),
-      constant(lane));
-  Type f32 = builder.getF32Type();
-  Value at = LLVM::GEPOp::create(builder, loc, pointer(), f32, this->sums,
-                                 ArrayRef<LLVM::GEPArg>{inBlock});
-  Value loaded = LLVM::LoadOp::create(builder, loc, vectorOf(f32), at, 4);
+      b, b.getIndexType(), arith::MaxSIOp::create(b, left, constantOf(b, 0)));
+  mask = vector::CreateMaskOp::create(b, typeOf(b.getI1Type(), kLanes),
+                                      ValueRange{count});
+  column = add(firstColumn, constantOf(b, lane));
+  Value inBlock = arith::SubIOp::create(b, row, firstRow);
+  inBlock = scaled(b, inBlock, kBlock, constantOf(b, lane));
+  Type f32 = b.getF32Type();
+  Value loaded = loadElements(b, addressOf(b, sums, inBlock, f32), f32, kLanes);
   if (kernel.accumulatorResult)
-    store(loaded, *kernel.accumulatorResult, f32);
+    store(loaded, *kernel.accumulatorResult);
   if (!kernel.epilogue)
-    return success();
-  SmallVector<Value> yielded;
-  if (failed(cloneBody(loaded, yielded)))
-    return failure();
+    return;
+  SmallVector<Value> yielded = cloneEpilogue(loaded);
   for (const KernelResult &result : kernel.results)
-    store(yielded[result.yielded], result.result, result.element);
-  return success();
+    store(yielded[result.yielded], result.result);
 }
 
-LogicalResult Emitter::emitRow(Value index) {
+void Emitter::emitRow(Value index) {
   row = add(firstRow, index);
   for (int64_t lane = 0; lane != kBlock; lane += kLanes)
-    if (failed(emitVector(lane)))
-      return failure();
-  return success();
+    emitVector(lane);
 }
 
-LogicalResult Emitter::emit(func::FuncOp finish) {
-  OpBuilder::InsertionGuard guard(builder);
+void Emitter::emit(func::FuncOp finish) {
+  OpBuilder::InsertionGuard guard(b);
   Block *entry = finish.addEntryBlock();
-  builder.setInsertionPointToStart(entry);
+  b.setInsertionPointToStart(entry);
   buffers = entry->getArgument(1);
   sizes = entry->getArgument(2);
   loadFields(entry->getArgument(0));
-  auto loop = scf::ForOp::create(builder, loc, constant(0), rows, constant(1));
-  builder.setInsertionPointToStart(loop.getBody());
-  if (failed(emitRow(loop.getInductionVar())))
-    return failure();
-  builder.setInsertionPointAfter(loop);
-  func::ReturnOp::create(builder, loc);
-  return success();
+  auto loop = scf::ForOp::create(b, constantOf(b, 0), rows, constantOf(b, 1));
+  b.setInsertionPointToStart(loop.getBody());
+  emitRow(loop.getInductionVar());
+  b.setInsertionPointAfter(loop);
+  func::ReturnOp::create(b);
 }
 
 FailureOr<OwningOpRef<ModuleOp>>
 mlir::mp::cpu::emitFinish(const MatmulKernel &kernel) {
-  func::FuncOp func = kernel.func;
-  MLIRContext *context = func->getContext();
-  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  Type pointer = LLVM::LLVMPointerType::get(context);
-  auto finish = func::FuncOp::create(
-      builder, func.getLoc(), kFinishName,
-      builder.getFunctionType({pointer, pointer, pointer}, {}));
-  if (failed(Emitter(kernel, builder).emit(finish)))
+  if (kernel.epilogue && failed(checkBody(kernel.epilogue)))
     return failure();
+  func::FuncOp func = kernel.func;
+  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
+  ImplicitLocOpBuilder b(func.getLoc(), func->getContext());
+  b.setInsertionPointToEnd(module->getBody());
+  Type pointer = pointerType(b);
+  auto finish = func::FuncOp::create(
+      b, kFinishName, b.getFunctionType({pointer, pointer, pointer}, {}));
+  Emitter(kernel, b).emit(finish);
   return std::move(module);
 }

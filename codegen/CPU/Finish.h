@@ -2,7 +2,7 @@
 //
 // The part of a matmul kernel for the CPU that is compiled: what turns a block
 // of sums into results (runtime/Gemm/Gemm.h, `Finish`). The body of the
-// kernel's epilogue is cloned on vectors of kLanes elements.
+// kernel's epilogue is cloned on vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +16,6 @@ namespace mlir::mp::cpu {
 
 /// The name of the function.
 inline constexpr llvm::StringLiteral kFinishName = "mp_finish";
-
-/// Elements of a vector.
-inline constexpr int64_t kLanes = 16;
 
 /// A module with the function `mp_finish` of a kernel, in the dialects arith,
 /// math, scf, vector and llvm. Fails with an error if the epilogue has an op

@@ -6,9 +6,10 @@
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace llvm;
-using mlir::mp::cpu::Jit;
+using namespace mlir::mp::cpu;
 
 Expected<std::unique_ptr<Jit>> Jit::create() {
   InitializeNativeTarget();
@@ -35,20 +36,58 @@ Expected<Jit &> Jit::get() {
   return *jit->get();
 }
 
-std::string Jit::targetText() const {
-  return target.getTargetTriple().str() + " " + target.getCPU() + " " +
-         target.getFeatures().getString();
+std::string CodeTarget::str() const {
+  return builder.getTargetTriple().str() + " " + builder.getCPU() + " " +
+         builder.getFeatures().getString();
 }
 
-Expected<std::unique_ptr<MemoryBuffer>> Jit::compile(Module &module) {
-  auto machine = target.createTargetMachine();
+namespace {
+/// Instructions by name: what this machine must have, and the processor to
+/// compile for; empty for this one.
+struct IsaRow {
+  StringLiteral isa, feature, cpu;
+  bool hasF16;
+};
+} // namespace
+
+static constexpr IsaRow kIsaRows[] = {
+    {"amx", "amx-bf16", "", true},
+    {"avx512_bf16", "avx512bf16", "", true},
+    {"avx512", "avx512vl", "", true},
+    {"avx2", "avx2", "x86-64-v3", true},
+};
+
+std::optional<CodeTarget> Jit::findTarget(StringRef isa) const {
+  StringMap<bool> features = sys::getHostCPUFeatures();
+  bool isX86 = host.getTargetTriple().isX86();
+  if (isa.empty())
+    return CodeTarget{host, !isX86 || features.lookup("f16c")};
+  orc::JITTargetMachineBuilder other(host.getTargetTriple());
+  other.setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
+  if (isa == "portable") {
+    other.setCPU(isX86 ? "x86-64" : "generic");
+    return CodeTarget{other, !isX86};
+  }
+  for (const IsaRow &row : kIsaRows) {
+    if (row.isa != isa || !features.lookup(row.feature))
+      continue;
+    other.setCPU(row.cpu.str());
+    return CodeTarget{row.cpu.empty() ? host : other, row.hasF16};
+  }
+  return std::nullopt;
+}
+
+Expected<std::unique_ptr<MemoryBuffer>> Jit::compile(Module &module,
+                                                     const CodeTarget &target) {
+  orc::JITTargetMachineBuilder builder = target.builder;
+  auto machine = builder.createTargetMachine();
   if (!machine)
     return machine.takeError();
   module.setTargetTriple((*machine)->getTargetTriple());
   module.setDataLayout((*machine)->createDataLayout());
   for (Function &function : module) {
-    function.addFnAttr("target-cpu", target.getCPU());
-    function.addFnAttr("target-features", target.getFeatures().getString());
+    function.addFnAttr("target-cpu", builder.getCPU());
+    function.addFnAttr("target-features", builder.getFeatures().getString());
     function.addFnAttr("prefer-vector-width", "512");
   }
   mlir::mp::optimize(module, OptimizationLevel::O2, machine->get());

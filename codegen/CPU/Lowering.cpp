@@ -1,6 +1,7 @@
 //===- Lowering.cpp - from vectors to LLVM IR -----------------------------===//
 
 #include "codegen/CPU/Lowering.h"
+#include "codegen/CPU/HalfConversions.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
@@ -40,13 +41,15 @@ struct Polynomials : PassWrapper<Polynomials, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-LogicalResult mlir::mp::cpu::lowerToLLVMDialect(ModuleOp module) {
+LogicalResult mlir::mp::cpu::lowerToLLVMDialect(ModuleOp module, bool hasF16) {
   PassManager pm(module.getContext());
   pm.addPass(std::make_unique<Polynomials>());
   arith::ArithExpandOpsPassOptions expand;
   // The instruction that narrows to bf16 flushes denormals.
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
+  if (!hasF16)
+    pm.addPass(createExpandHalfConversions());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createSCFToControlFlowPass());
