@@ -135,6 +135,27 @@ static bool evaluateConstant(arith::ConstantOp op, Scalar &result) {
   return true;
 }
 
+/// Another type of the same width for the same bits.
+static void reinterpret(Type from, Type to, Scalar value, Scalar &result) {
+  unsigned width = to.getIntOrFloatBitWidth();
+  llvm::APInt bits(width, uint64_t(value.integer), /*isSigned=*/true,
+                   /*implicitTrunc=*/true);
+  bool isInexact = false;
+  if (auto type = dyn_cast<FloatType>(from)) {
+    llvm::APFloat real(value.real);
+    real.convert(type.getFloatSemantics(),
+                 llvm::RoundingMode::NearestTiesToEven, &isInexact);
+    bits = real.bitcastToAPInt();
+  }
+  result.integer = bits.getSExtValue();
+  if (auto type = dyn_cast<FloatType>(to)) {
+    llvm::APFloat real(type.getFloatSemantics(), bits);
+    real.convert(llvm::APFloat::IEEEdouble(),
+                 llvm::RoundingMode::NearestTiesToEven, &isInexact);
+    result.real = real.convertToDouble();
+  }
+}
+
 bool mlir::mp::reference::evaluateScalar(Operation *op,
                                          ArrayRef<Scalar> operands,
                                          Scalar &result) {
@@ -156,6 +177,9 @@ bool mlir::mp::reference::evaluateScalar(Operation *op,
     result = operands[0].integer ? operands[1] : operands[2];
     return true;
   }
+  if (isa<arith::BitcastOp>(op))
+    return reinterpret(op->getOperand(0).getType(), type, operands[0], result),
+           true;
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
     return store(type, result, 0, operands[0].integer, false), true;
   if (isa<arith::FPToSIOp>(op))
