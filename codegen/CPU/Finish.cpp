@@ -150,7 +150,7 @@ SmallVector<Value> Emitter::cloneEpilogue(Value sums) {
   }
   if (readsIndex(epilogue))
     arguments.indices = indices();
-  return cloneBody(b, epilogue, arguments, /*combiner=*/nullptr, {});
+  return cloneBody(b, epilogue, arguments);
 }
 
 void Emitter::emitVector(int64_t lane) {

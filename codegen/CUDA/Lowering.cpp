@@ -2,6 +2,8 @@
 
 #include "codegen/CUDA/Lowering.h"
 #include "codegen/CUDA/Dump.h"
+#include "codegen/CUDA/Intrinsics.h"
+#include "codegen/Math/Functions.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
@@ -40,6 +42,9 @@ static void buildPipeline(OpPassManager &pm) {
 }
 
 LogicalResult mp::cuda::lowerToNVVM(ModuleOp module, const Chip &chip) {
+  useIntrinsics(module);
+  expandFunctions(module);
+  useIntrinsics(module); // of what functions are made of
   PassManager pm(module.getContext());
   buildPipeline(pm);
   return pm.run(module);

@@ -79,9 +79,8 @@ namespace {
 /// Clones the ops of one body, in order.
 class BodyCloner {
 public:
-  BodyCloner(ImplicitLocOpBuilder &b, const BodyArguments &arguments,
-             CloneSpecially special)
-      : b(b), arguments(arguments), special(special) {}
+  BodyCloner(ImplicitLocOpBuilder &b, const BodyArguments &arguments)
+      : b(b), arguments(arguments) {}
 
   void clone(Operation &op);
   Value lookup(Value value);
@@ -90,7 +89,6 @@ public:
 private:
   ImplicitLocOpBuilder &b;
   const BodyArguments &arguments;
-  CloneSpecially special;
 };
 } // namespace
 
@@ -125,10 +123,6 @@ void BodyCloner::clone(Operation &op) {
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
     operands.push_back(lookup(operand));
-  if (Value value = special ? special(op, operands) : Value()) {
-    mapping.map(op.getResult(0), value);
-    return;
-  }
   OperationState state(b.getLoc(), op.getName());
   state.addOperands(operands);
   for (Type type : op.getResultTypes())
@@ -143,9 +137,8 @@ void BodyCloner::clone(Operation &op) {
 SmallVector<Value> mlir::mp::cloneBody(ImplicitLocOpBuilder &b,
                                        linalg::GenericOp op,
                                        const BodyArguments &arguments,
-                                       Operation *combiner,
-                                       CloneSpecially special) {
-  BodyCloner cloner(b, arguments, special);
+                                       Operation *combiner) {
+  BodyCloner cloner(b, arguments);
   Block &body = *op.getBody();
   // The block may have further arguments, for results.
   for (auto [argument, value] :

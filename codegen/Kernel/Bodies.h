@@ -48,15 +48,11 @@ struct BodyArguments {
   bool contract = false;
 };
 
-/// Makes an op otherwise than by cloning it; null to have it cloned.
-using CloneSpecially =
-    llvm::function_ref<Value(Operation &op, ValueRange operands)>;
-
 /// Clones the body of `op` on scalars or vectors; returns what it yields.
 /// With `combiner`, returns what it would join with the accumulator instead.
 SmallVector<Value> cloneBody(ImplicitLocOpBuilder &b, linalg::GenericOp op,
                              const BodyArguments &arguments,
-                             Operation *combiner, CloneSpecially special);
+                             Operation *combiner = nullptr);
 
 /// Whether the body asks where it is.
 bool readsIndex(linalg::GenericOp op);

@@ -112,7 +112,7 @@ Value RowEmitter::columnValue(Value value, Slice &slice) {
         access == Access::Scalar ? broadcastTo(b, rowValue(input, none), kLanes)
                                  : columnValue(input, slice));
   arguments.indices = {indicesFrom(b, slice.column, kLanes)};
-  Values made = cloneBody(b, stage->op, arguments, /*combiner=*/nullptr, {});
+  Values made = cloneBody(b, stage->op, arguments);
   for (auto [result, each] : llvm::zip_equal(resultsOf(*stage), made))
     slice.columns[result] = each;
   return slice.columns[value];

@@ -39,8 +39,7 @@ Value RowEmitter::readKept(Value value, const Kept &how, Chunk &chunk) {
 
 /// All results of a stage; those that a later sweep reads go to their buffers.
 void RowEmitter::makeElements(const RowStage &stage, Chunk &chunk) {
-  Values made = cloneBody(b, stage.op, argumentsOf(stage, chunk),
-                          /*combiner=*/nullptr, {});
+  Values made = cloneBody(b, stage.op, argumentsOf(stage, chunk));
   for (auto [result, value] : llvm::zip_equal(resultsOf(stage), made)) {
     chunk.elements.try_emplace(result, value);
     auto *how = kept.find(result);
@@ -102,7 +101,7 @@ Value RowEmitter::makeRowValue(Value value, Row &row) {
   for (auto [input, access] : inputsOf(*stage))
     arguments.values.push_back(rowValue(input, row));
   arguments.indices = {indicesFrom(b, row.index, 1)};
-  Values made = cloneBody(b, stage->op, arguments, /*combiner=*/nullptr, {});
+  Values made = cloneBody(b, stage->op, arguments);
   for (auto [result, each] : llvm::zip_equal(resultsOf(*stage), made))
     row.values[result] = each;
   return row.values[value];
@@ -140,8 +139,7 @@ BodyArguments RowEmitter::argumentsOf(const RowStage &stage, Chunk &chunk) {
 
 Value RowEmitter::contribution(const RowStage &stage, Chunk &chunk) {
   Value value =
-      cloneBody(b, stage.op, argumentsOf(stage, chunk), stage.combiner, {})
-          .front();
+      cloneBody(b, stage.op, argumentsOf(stage, chunk), stage.combiner).front();
   if (!chunk.slice.mask)
     return value;
   Value neutral = splatOf(b, neutralOf(stage.combiner), kLanes);

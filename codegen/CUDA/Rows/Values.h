@@ -15,12 +15,6 @@ namespace mlir::mp::cuda {
 /// An i32 constant.
 Value constantOf32(ImplicitLocOpBuilder &b, int64_t value);
 
-/// Clones the body of `op` on scalars or vectors; returns what it yields.
-/// With `combiner`, returns what it would join with the accumulator instead.
-SmallVector<Value> cloneBody(ImplicitLocOpBuilder &b, linalg::GenericOp op,
-                             const BodyArguments &arguments,
-                             Operation *combiner = nullptr);
-
 /// Joins the elements of a vector in a tree.
 Value combineElements(ImplicitLocOpBuilder &b, Operation *combiner,
                       Value vector);
@@ -33,7 +27,7 @@ void storeElements(ImplicitLocOpBuilder &b, Value value, Value pointer,
                    Value index);
 
 /// An intrinsic of LLVM with one result of its operand's type, such as
-/// "llvm.sqrt", which NVPTX rounds correctly; libdevice's root need not be.
+/// "llvm.sqrt", which NVPTX rounds correctly.
 Value callIntrinsic(ImplicitLocOpBuilder &b, StringRef name, Value operand);
 
 /// Runs `body` where `condition` holds; without one, always.
