@@ -21,6 +21,13 @@ const Chip *mlir::mp::cuda::findChip(llvm::StringRef name) {
   return found == chips().end() ? nullptr : found;
 }
 
+std::string mlir::mp::cuda::unknownChip(llvm::StringRef name) {
+  std::string text = ("unknown target '" + name + "'; known are:").str();
+  for (const Chip &chip : chips())
+    text += (" " + chip.name).str();
+  return text;
+}
+
 int64_t mlir::mp::cuda::residentBlocks(const Chip &chip, int64_t threads,
                                        int64_t registers, int64_t sharedBytes) {
   // A warp gets its registers in units of 256.

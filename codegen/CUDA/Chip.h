@@ -26,6 +26,9 @@ llvm::ArrayRef<Chip> chips();
 /// The chip of that name; null if there is none.
 const Chip *findChip(llvm::StringRef name);
 
+/// What to say where there is none: "unknown target 'sm_75'; known are: ...".
+std::string unknownChip(llvm::StringRef name);
+
 /// How many blocks run at once on one multiprocessor.
 int64_t residentBlocks(const Chip &chip, int64_t threads, int64_t registers,
                        int64_t sharedBytes);

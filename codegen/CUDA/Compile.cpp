@@ -25,23 +25,81 @@ static FailureOr<CompiledKernel> finish(EmittedKernel emitted, const Chip &chip,
   return result;
 }
 
-static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
-                                     const Chip &chip) {
-  std::string note;
-  if (hopper::supports(chip))
-    if (auto emitted = hopper::emitFor(kernel, chip, note))
-      return std::move(*emitted);
-  FailureOr<MatmulSchedule> schedule = chooseSchedule(kernel, chip);
+/// The kernel for wgmma that `name` stands for, such as "128x256x64".
+static FailureOr<EmittedKernel> emitWgmma(const MatmulKernel &kernel,
+                                          StringRef name) {
+  Location location = functionOf(kernel).getLoc();
+  const hopper::Schedule *found = hopper::findSchedule(name.trim());
+  if (!found) {
+    auto error = emitError(location) << "unknown schedule; known are:";
+    for (const hopper::Schedule &known : hopper::schedules())
+      error << " 'wgmma " << known.name << "'";
+    return error;
+  }
+  std::string whyNot;
+  auto emitted = hopper::emit(kernel, *found, whyNot);
+  if (!emitted)
+    return emitError(location) << "wgmma does not take this kernel: " << whyNot;
+  emitted->schedule = ("wgmma " + found->name).str();
+  return std::move(*emitted);
+}
+
+static FailureOr<EmittedKernel> emitMma(const MatmulKernel &kernel,
+                                        FailureOr<MatmulSchedule> schedule) {
   if (failed(schedule))
     return failure();
   FailureOr<EmittedKernel> emitted = emitMatmul(kernel, *schedule);
+  if (succeeded(emitted))
+    emitted->schedule = schedule->str();
+  return emitted;
+}
+
+static FailureOr<EmittedKernel> emitBest(const MatmulKernel &kernel,
+                                         const Chip &chip) {
+  std::string note;
+  if (hopper::supports(chip))
+    if (auto emitted = hopper::emitFor(kernel, chip, note)) {
+      emitted->schedule =
+          ("wgmma " + hopper::chooseSchedule(kernel, chip.multiprocessors).name)
+              .str();
+      return std::move(*emitted);
+    }
+  FailureOr<EmittedKernel> emitted =
+      emitMma(kernel, chooseSchedule(kernel, chip));
   if (succeeded(emitted))
     emitted->note = note;
   return emitted;
 }
 
-static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &) {
-  return emitRows(kernel);
+static FailureOr<EmittedKernel> emit(const MatmulKernel &kernel,
+                                     const Chip &chip, StringRef schedule) {
+  if (schedule.empty())
+    return emitBest(kernel, chip);
+  if (schedule.consume_front("wgmma"))
+    return emitWgmma(kernel, schedule);
+  return emitMma(kernel, parseSchedule(schedule, functionOf(kernel).getLoc()));
+}
+
+static FailureOr<EmittedKernel> emit(const RowKernel &kernel, const Chip &,
+                                     StringRef schedule) {
+  func::FuncOp func = kernel.func;
+  if (!schedule.empty())
+    return func.emitError("a kernel of rows takes no schedule; it follows from "
+                          "the kernel");
+  FailureOr<RowPlan> plan = planRows(kernel);
+  if (failed(plan))
+    return failure();
+  RowSchedule chosen = chooseRowSchedule(kernel, *plan);
+  FailureOr<EmittedKernel> emitted = emitRows(kernel, chosen);
+  if (succeeded(emitted))
+    emitted->schedule = chosen.str();
+  return emitted;
+}
+
+FailureOr<EmittedKernel>
+cuda::emitKernel(const Kernel &kernel, const Chip &chip, StringRef schedule) {
+  return std::visit(
+      [&](const auto &kind) { return emit(kind, chip, schedule); }, kernel);
 }
 
 FailureOr<std::vector<CompiledKernel>>
@@ -50,8 +108,7 @@ cuda::compileKernel(ModuleOp module, const Chip &chip,
   FailureOr<Kernel> kernel = parseKernel(module);
   if (failed(kernel))
     return failure();
-  FailureOr<EmittedKernel> emitted =
-      std::visit([&](const auto &kind) { return emit(kind, chip); }, *kernel);
+  FailureOr<EmittedKernel> emitted = emitKernel(*kernel, chip);
   if (failed(emitted))
     return failure();
   FailureOr<CompiledKernel> compiled =

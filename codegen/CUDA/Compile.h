@@ -7,8 +7,9 @@
 #ifndef MP_CODEGEN_CUDA_COMPILE_H
 #define MP_CODEGEN_CUDA_COMPILE_H
 
+#include "codegen/CUDA/Emitted.h"
 #include "codegen/CUDA/Lowering.h"
-#include "runtime/Kernel.h"
+#include "codegen/Kernel/Kernel.h"
 #include <vector>
 
 namespace mlir::mp::cuda {
@@ -22,6 +23,12 @@ struct CompiledKernel {
   /// Why it is not the kernel that the chip runs fastest; "" if it is.
   std::string note;
 };
+
+/// Emits a kernel with a schedule, such as "128x128x32 w64x64 s4" or "wgmma
+/// 128x256x64"; an empty one stands for what is best. Fails with a diagnostic
+/// where no emitter takes it.
+FailureOr<EmittedKernel> emitKernel(const Kernel &kernel, const Chip &chip,
+                                    llvm::StringRef schedule = "");
 
 /// Compiles `@kernel` of `module`, in the form of the backend contract, for a
 /// chip: kernels that are launched one after the other. Fails with a diagnostic

@@ -20,6 +20,8 @@ struct EmittedKernel {
   std::vector<::mp::runtime::TensorMap> maps = {};
   /// Why it is not the kernel that the chip runs fastest; "" if it is.
   std::string note = {};
+  /// What emitKernel followed, as it takes it.
+  std::string schedule = {};
 };
 
 } // namespace mlir::mp::cuda

@@ -6,10 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/CUDA/Hopper/Emit.h"
-#include "codegen/CUDA/Lowering.h"
-#include "codegen/CUDA/Matmul/Matmul.h"
-#include "codegen/CUDA/Rows/Rows.h"
+#include "codegen/CUDA/Compile.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -51,21 +48,6 @@ static cl::opt<std::string> dumpFolder("dump",
                                        cl::desc("folder that gets all stages"),
                                        cl::value_desc("folder"),
                                        cl::cat(category));
-
-static int reportTarget() {
-  llvm::errs() << "error: unknown target '" << target << "'; known are:";
-  for (const cuda::Chip &chip : cuda::chips())
-    llvm::errs() << ' ' << chip.name;
-  llvm::errs() << '\n';
-  return 2;
-}
-
-static FailureOr<cuda::MatmulSchedule> scheduleOf(const MatmulKernel &kernel,
-                                                  const cuda::Chip &chip) {
-  if (schedule.empty())
-    return cuda::chooseSchedule(kernel, chip);
-  return cuda::parseSchedule(schedule, cuda::functionOf(kernel).getLoc());
-}
 
 static void printMap(const ::mp::runtime::TensorMap &map) {
   llvm::outs() << "map of buffer " << map.buffer << ':';
@@ -117,82 +99,20 @@ static LogicalResult compile(ModuleOp module, const cuda::Chip &chip) {
   return LogicalResult(translated);
 }
 
-/// The kernel for wgmma, as "wgmma 128x256x64" asks for it.
-static FailureOr<cuda::EmittedKernel> emitWgmma(const MatmulKernel &kernel,
-                                                StringRef name) {
-  Location location = cuda::functionOf(kernel).getLoc();
-  const cuda::hopper::Schedule *found = cuda::hopper::findSchedule(name.trim());
-  if (!found) {
-    auto error = emitError(location) << "unknown schedule; known are:";
-    for (const cuda::hopper::Schedule &known : cuda::hopper::schedules())
-      error << " 'wgmma " << known.name << "'";
-    return error;
-  }
-  std::string whyNot;
-  auto emitted = cuda::hopper::emit(kernel, *found, whyNot);
-  if (!emitted)
-    return emitError(location) << "wgmma does not take this kernel: " << whyNot;
-  return std::move(*emitted);
-}
-
-/// Emits the kernel; `name` becomes that of its schedule.
-static FailureOr<cuda::EmittedKernel> emitMatmul(const MatmulKernel &kernel,
-                                                 const cuda::Chip &chip,
-                                                 std::string &name) {
-  name = schedule;
-  StringRef asked(schedule);
-  if (asked.consume_front("wgmma"))
-    return emitWgmma(kernel, asked);
-  std::string whyNot;
-  if (schedule.empty() && cuda::hopper::supports(chip))
-    if (auto emitted = cuda::hopper::emitFor(kernel, chip, whyNot)) {
-      name =
-          "wgmma " +
-          cuda::hopper::chooseSchedule(kernel, chip.multiprocessors).name.str();
-      return std::move(*emitted);
-    }
-  auto chosen = scheduleOf(kernel, chip);
-  if (failed(chosen))
+/// Prints how the kernel is launched, or a stage of its compilation.
+static LogicalResult run(ModuleOp module, const cuda::Chip &chip) {
+  FailureOr<Kernel> kernel = parseKernel(module);
+  if (failed(kernel))
     return failure();
-  name = chosen->str();
-  return cuda::emitMatmul(kernel, *chosen);
-}
-
-/// Prints how an emitted kernel is launched, or compiles it.
-static LogicalResult finish(FailureOr<cuda::EmittedKernel> emitted,
-                            const std::string &chosen, const cuda::Chip &chip) {
+  FailureOr<cuda::EmittedKernel> emitted =
+      cuda::emitKernel(*kernel, chip, schedule);
   if (failed(emitted))
     return failure();
   if (stage != Stage::Launch)
     return compile(*emitted->module, chip);
-  llvm::outs() << "schedule " << chosen << '\n';
+  llvm::outs() << "schedule " << emitted->schedule << '\n';
   printLaunch(emitted->launch);
   return success();
-}
-
-static LogicalResult compileMatmul(const MatmulKernel &kernel,
-                                   const cuda::Chip &chip) {
-  std::string name;
-  auto emitted = emitMatmul(kernel, chip, name);
-  return finish(std::move(emitted), name, chip);
-}
-
-static LogicalResult compileRows(const RowKernel &kernel,
-                                 const cuda::Chip &chip) {
-  FailureOr<RowPlan> plan = planRows(kernel);
-  if (failed(plan))
-    return failure();
-  cuda::RowSchedule chosen = cuda::chooseRowSchedule(kernel, *plan);
-  return finish(cuda::emitRows(kernel, chosen), chosen.str(), chip);
-}
-
-static LogicalResult compileKernel(ModuleOp module, const cuda::Chip &chip) {
-  FailureOr<Kernel> kernel = parseKernel(module);
-  if (failed(kernel))
-    return failure();
-  if (auto *matmul = std::get_if<MatmulKernel>(&*kernel))
-    return compileMatmul(*matmul, chip);
-  return compileRows(std::get<RowKernel>(*kernel), chip);
 }
 
 int main(int argc, char **argv) {
@@ -201,8 +121,10 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv,
                               "compile one kernel for one target\n");
   const cuda::Chip *chip = cuda::findChip(target);
-  if (!chip)
-    return reportTarget();
+  if (!chip) {
+    llvm::errs() << "error: " << cuda::unknownChip(target) << '\n';
+    return 2;
+  }
   DialectRegistry registry;
   cuda::registerCudaDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -210,5 +132,5 @@ int main(int argc, char **argv) {
   auto module = parseSourceFile<ModuleOp>(inputFile, &context);
   if (!module)
     return 2;
-  return failed(compileKernel(*module, *chip));
+  return failed(run(*module, *chip));
 }
