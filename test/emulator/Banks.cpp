@@ -40,15 +40,25 @@ void mlir::mp::emulator::addCost(llvm::ArrayRef<LaneAccess> lanes,
     addPhase(lanes.take_front(phase), cost);
 }
 
+/// Lanes come in the order in which their fibers ran.
+static void addOrdered(llvm::SmallVectorImpl<LaneAccess> &lanes,
+                       AccessCost &cost) {
+  llvm::sort(lanes, [](const LaneAccess &a, const LaneAccess &b) {
+    return a.lane < b.lane;
+  });
+  addCost(lanes, cost);
+}
+
 void BankCounter::access(unsigned lane, uint32_t site, LaneAccess access,
                          AccessCost &cost) {
   Site &slot = sites[site];
   uint64_t index = slot.seen[lane]++ - slot.closed;
   if (index >= slot.open.size())
     slot.open.resize(index + 1);
+  access.lane = lane;
   slot.open[index].push_back(access);
   while (!slot.open.empty() && slot.open.front().size() == lanes) {
-    addCost(slot.open.front(), cost);
+    addOrdered(slot.open.front(), cost);
     slot.open.pop_front();
     ++slot.closed;
   }
@@ -57,7 +67,7 @@ void BankCounter::access(unsigned lane, uint32_t site, LaneAccess access,
 void BankCounter::flush(
     llvm::function_ref<AccessCost &(uint32_t site)> costOf) {
   for (auto &[site, slot] : sites)
-    for (const auto &lanes : slot.open)
-      addCost(lanes, costOf(site));
+    for (auto &lanes : slot.open)
+      addOrdered(lanes, costOf(site));
   sites.clear();
 }

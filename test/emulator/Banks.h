@@ -17,10 +17,11 @@ namespace mlir::mp::emulator {
 struct LaneAccess {
   uint64_t offset;
   unsigned bytes;
+  unsigned lane = 0;
 };
 
 /// Adds one warp-wide access to `cost`: 32 banks of 4 bytes; 8 bytes a lane go
-/// by half-warps, 16 bytes by quarters.
+/// by half-warps, 16 bytes by quarters, in the order of `lanes`.
 void addCost(llvm::ArrayRef<LaneAccess> lanes, AccessCost &cost);
 
 /// Gathers the accesses of single lanes into those of warps: the n-th time that
