@@ -18,6 +18,9 @@ static constexpr StringRef kindTexts[] = {
 #include "test/emulator/Faults.def"
 };
 
+/// Of each kind, in a summary.
+static constexpr unsigned kPrintedFaults = 3;
+
 StringRef mlir::mp::emulator::nameOf(FaultKind kind) {
   return kindNames[unsigned(kind)];
 }
@@ -69,20 +72,50 @@ static void print(llvm::raw_ostream &os, const AccessCost &cost) {
      << cost.location << '\n';
 }
 
+void mlir::mp::emulator::printCosts(llvm::raw_ostream &os,
+                                    const Report &report) {
+  if (!report.counts.empty())
+    os << "operations:\n";
+  for (const auto &[name, n] : report.counts)
+    os << "  " << name << ": " << n << '\n';
+  auto isDear = [](const AccessCost &cost) { return cost.paid > cost.ideal; };
+  if (llvm::any_of(report.costs, isDear))
+    os << "accesses above the ideal cost:\n";
+  for (const AccessCost &cost : llvm::make_filter_range(report.costs, isDear))
+    ::print(os, cost);
+}
+
 void Report::print(llvm::raw_ostream &os) const {
   for (const Fault &fault : faults)
     ::print(os, fault);
   os << blocks << " blocks, " << threads << " threads, " << faults.size()
      << " faults\n";
-  if (!counts.empty())
-    os << "operations:\n";
-  for (const auto &[name, n] : counts)
-    os << "  " << name << ": " << n << '\n';
-  if (llvm::any_of(costs, [](const auto &c) { return c.paid > c.ideal; }))
-    os << "accesses above the ideal cost:\n";
-  for (const AccessCost &cost : costs)
-    if (cost.paid > cost.ideal)
-      ::print(os, cost);
+  printCosts(os, *this);
+}
+
+void mlir::mp::emulator::printSummary(llvm::raw_ostream &os,
+                                      const Report &report) {
+  os << "faults: " << report.faults.size() << " places";
+  const char *separator = ": ";
+  for (auto [i, name] : llvm::enumerate(kindNames)) {
+    auto places = llvm::count_if(
+        report.faults, [&](const Fault &f) { return size_t(f.kind) == i; });
+    os << separator << name << ' ' << places;
+    separator = ", ";
+  }
+  os << '\n';
+  std::map<FaultKind, unsigned> printed;
+  for (const Fault &fault : report.faults)
+    if (printed[fault.kind]++ < kPrintedFaults)
+      ::print(os, fault);
+  std::vector<AccessCost> conflicts = report.conflicts();
+  uint64_t extra = 0;
+  for (const AccessCost &cost : conflicts)
+    extra += cost.paid - cost.ideal;
+  os << "bank conflicts: " << extra << " extra passes at " << conflicts.size()
+     << " places\n";
+  for (const AccessCost &cost : conflicts)
+    ::print(os, cost);
 }
 
 std::string Report::text() const {

@@ -79,6 +79,12 @@ struct Report {
   llvm::json::Value json() const;
 };
 
+/// At how many places each kind of fault was found, the first of each kind, and
+/// the instructions that conflict in the banks of shared memory.
+void printSummary(llvm::raw_ostream &os, const Report &report);
+/// How often operations ran, and what accesses cost more than they need.
+void printCosts(llvm::raw_ostream &os, const Report &report);
+
 } // namespace mlir::mp::emulator
 
 #endif // TEST_EMULATOR_REPORT_H
