@@ -127,5 +127,76 @@ def test_b25_router_norm_and_loss_are_pinned_without_a_policy(pinned):
     assert statistics or '"norm-statistics"' in "".join(pinned)
 
 
+# --- a program without autocast --------------------------------------------------
+
+
+class Experts(torch.nn.Module):
+    """A norm, a router over experts that are matrix products, and a loss; all in fp32."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(64)
+        self.gate = torch.nn.Linear(64, 4, bias=False)
+        self.up = torch.nn.Linear(64, 256)
+        self.down = torch.nn.Linear(256, 64)
+        self.head = torch.nn.Linear(64, 96)
+
+    def forward(self, x, target):
+        hidden = self.norm(x)
+        scores = self.gate(hidden).softmax(-1)
+        weights, chosen = scores.topk(2)
+        mixed = self.down(torch.relu(self.up(hidden))) * weights.sum(-1, keepdim=True)
+        logits = self.head(mixed + chosen.sum(-1, keepdim=True))
+        return torch.nn.functional.cross_entropy(logits, target), scores, chosen
+
+
+@pytest.fixture(scope="module")
+def without_autocast(tmp_path_factory):
+    """The joint graph after the passes, and results, of a step under precision="bf16" on a
+    machine where halves pay."""
+    from test_placement import _fast_halves
+
+    folder = tmp_path_factory.mktemp("precision")
+    model_file = folder / "halves.json"
+    model_file.write_text(_fast_halves())
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    model = Experts()
+    batch = torch.randn(512, 64), torch.randint(96, (512,))
+    options = {"precision": "bf16", "cost_model": str(model_file), "dump": str(folder)}
+    got = torch.compile(model, backend="mpopt", options=options)(*batch)
+    got[0].backward()
+    (graph,) = folder.glob("*joint*/after.mlir")
+    return graph.read_text().splitlines(), got, model(*batch)
+
+
+def test_precision_narrows_products_but_what_the_pins_hold(without_autocast):
+    """No policy: products of the feed-forward are of halves; router, norm and loss are f32."""
+    lines, got, _ = without_autocast
+
+    def of(name):
+        return [line for line in lines if f'"aten.{name}' in line or f"mp.{name}" in line]
+
+    halves = [line for line in lines if "xbf16>" in line and ("aten.addmm" in line)]
+    assert len(halves) >= 2, "up and down are computed from halves"
+    (router,) = [line for line in lines if '"router"' in line and "mp.backward" not in line]
+    assert router.rstrip().partition("-> ")[2].startswith("tensor<512x4xf32>")
+    for name in ("native_layer_norm", "_softmax", "_log_softmax", "nll_loss_forward", "topk"):
+        (line, *_) = [line for line in of(name) if "mp.backward" not in line]
+        assert "xbf16>" not in line and "<bf16>" not in line, line
+    assert all(result.dtype is F32 for result in got[:2])
+
+
+def test_precision_leaves_the_router_and_the_loss_as_fp32_has_them(without_autocast):
+    """The same experts as in fp32, but where two scores tie to bf16's products; a loss that is no
+    value of bf16."""
+    _, got, wanted = without_autocast
+    same = (got[2].sort(-1).values == wanted[2].sort(-1).values).all(-1)
+    assert same.float().mean() >= 0.99
+    assert (got[1] - wanted[1]).abs().max() <= 2.0**-7
+    assert abs(got[0] - wanted[0]) <= 2.0**-8 * wanted[0]
+    assert got[0].to(BF16).float() != got[0]
+
+
 def test_t12_the_gradient_chain_of_a_projection_is_not_pinned(pinned):
     assert not any("mp.backward" in line and "aten.mm" in line for line in pinned)
