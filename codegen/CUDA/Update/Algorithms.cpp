@@ -13,14 +13,9 @@ using namespace mlir::mp::cuda;
 using mpopt::update::Algorithm;
 using mpopt::update::CudaFactors;
 
-static int64_t widthOf(Value like) {
-  auto vector = dyn_cast<VectorType>(like.getType());
-  return vector ? vector.getNumElements() : 1;
-}
-
 /// A factor for each element.
 Value UpdateEmitter::spread(int64_t offset, Value like) {
-  return broadcastTo(b, factor(offset), widthOf(like));
+  return broadcastTo(b, factor(offset), mp::widthOf(like.getType()));
 }
 
 #define FACTOR(NAME) spread(offsetof(CudaFactors, NAME), e.weight)

@@ -14,6 +14,7 @@
 #include "runtime/CudaUpdate.h"
 
 using namespace mlir;
+using namespace mlir::mp;
 using namespace mlir::mp::cuda;
 using namespace mpopt::update;
 

@@ -162,7 +162,7 @@ void UpdateEmitter::write(const Array &array, Value value, Value index,
 }
 
 void UpdateEmitter::clearGradient(Value index, int64_t width) {
-  Type type = typeOf(typeOf(b, kernel.gradient), width);
+  Type type = mp::typeOf(typeOf(b, kernel.gradient), width);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   storeElements(b, zero, gradient.pointer, index);
 }
