@@ -14,6 +14,7 @@ from . import (
     exporter,
     half_weights,
     heal,
+    hot_regions,
     importer,
     log,
     native,
@@ -89,6 +90,7 @@ def _compile(
     user_patches: dict[str, Any],
 ) -> Compiled:
     native.load()  # a missing library is one clear error, and not one per graph
+    hot_regions.announce(options)
     patches = dict(user_patches)
     relax = capture.depends_on_rounding and _relaxes_barriers(options, user_patches)
     if relax:

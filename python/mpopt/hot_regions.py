@@ -7,6 +7,7 @@ backend takes is the graph again, before Inductor sees it.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -36,6 +37,14 @@ def are_wanted(options: Options, graph: fx.Graph) -> bool:
     if options.regions == "off" or not options.pass_pipeline():
         return False
     return options.regions != "cpu" or _device_of(graph).type == "cpu"
+
+
+def announce(options: Options) -> None:
+    """Define the operator: a graph that PyTorch has in a cache calls it, and our passes do not
+    run. Where it cannot be loaded, `settle` says so."""
+    if options.regions != "off":
+        with contextlib.suppress(MpoptError):
+            region_op.load()
 
 
 def passes(options: Options, graph: fx.Graph) -> list[str]:
