@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import log, native
+from . import kernel_cache, log, native
 from .digests import library_file_digest
 from .errors import MpoptError
 
@@ -75,7 +75,12 @@ def digest() -> str:
 
 
 def _compile_cpu(text: str) -> int:
-    return int(codegen().compile_cpu(text))
+    # Objects of another code generator are of no use to this one.
+    folder = kernel_cache.folder() / "cpu" / digest()[:16]
+    loaded = codegen().cpu_counters()["loaded"]
+    address = int(codegen().compile_cpu(text, cache_directory=str(folder)))
+    log.counters["cpu_cache_hits"] += codegen().cpu_counters()["loaded"] - loaded
+    return address
 
 
 def _compile_cuda(text: str, device: int) -> None:

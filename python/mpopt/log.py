@@ -24,7 +24,8 @@ Of half weights: "half_weights", inputs of graphs that come as copies; "half_cop
 "half_weights_cast", calls whose copy was not current or not there; "half_weights_unproven", inputs
 that are cast as before, for nobody could tell whether a copy is current.
 Of our own kernels: "regions", calls of them in graphs; "kernels" and "kernels_failed", what was
-compiled; "region_kernels", those of graphs that were not in a cache; "cubin_cache_hits".
+compiled; "region_kernels", those of graphs that were not in a cache; "cubin_cache_hits" and
+"cpu_cache_hits", those that were on disk.
 Of measured ranges and option heal: "calibrations", "nonfinite_calls", "heal_searches" and
 "healed_regions"."""
 
