@@ -29,7 +29,8 @@ def compile_cuda(
 
     Each with `name`, `ptx`, `extent`, `factor` and `tile` of its grid, whether that is `flat`,
     `block`, `shared_bytes`, `workspace_per_block`, `workspace_bytes`, and `maps`: dictionaries
-    of `buffer`, `element`, `extents` and `box`. `libdevice`: where that may lie. `dump`: a
+    of `buffer`, `element`, `extents` and `box`; `note` says why it is not the kernel that the
+    chip runs fastest, "" if it is. `libdevice`: where that may lie. `dump`: a
     folder that gets all stages. Raises ValueError with the diagnostics.
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import assembler, kernels
+from . import assembler, kernels, log
 from .errors import MpoptError
 
 
@@ -95,6 +95,8 @@ def _assembled(text: str, chip: str, compile_it: Callable[..., Any]) -> Made:
     folder = os.environ.get("MPOPT_KERNEL_DUMP", "")
     name = hashlib.sha256(text.encode()).hexdigest()[:12] + f"-{chip}"
     made = compile_it(folder, name)
+    for note in filter(None, (kernel.get("note") for kernel in made)):
+        log.get_logger("backend").info("kernel %s: %s", name, note)
     result = [(kernel, assembler.assemble(kernel["ptx"], chip)) for kernel in made]
     for number, (_, code) in enumerate(result if folder else ()):
         (Path(folder) / f"{name}.{number}.cubin").write_bytes(code)

@@ -45,6 +45,7 @@ static py::dict kernelToPython(const cuda::CompiledKernel &kernel) {
   d["workspace_per_block"] = launch.workspacePerBlock;
   d["workspace_bytes"] = launch.workspaceBytes;
   d["maps"] = maps;
+  d["note"] = kernel.note;
   return d;
 }
 

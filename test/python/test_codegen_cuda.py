@@ -31,7 +31,7 @@ def test_a_text_becomes_code_with_a_launch(chip):
     assert _is_cubin(code) or code == launch["ptx"].encode() + b"\0"
 
 
-def test_hopper_has_its_own_kernel_with_tensor_maps():
+def test_hopper_has_its_own_kernel_with_tensor_maps(caplog):
     ((launch, code),) = cuda_kernels.compile_text(Matmul(512, 384, 256).text(), "sm_90a")
     assert "wgmma.mma_async" in launch["ptx"]
     assert {given["buffer"] for given in launch["maps"]} >= {0, 1}
@@ -40,8 +40,11 @@ def test_hopper_has_its_own_kernel_with_tensor_maps():
     first = launch["maps"][0]
     assert image.kernel.maps[0].extents[0].factor == first["extents"][0][0]
     # Rows of 50 bytes are nothing for TMA: the other kernel takes them.
-    ((launch, _),) = cuda_kernels.compile_text(Matmul(64, 64, 25).text(), "sm_90a")
+    assert launch["note"] == ""
+    with caplog.at_level("INFO", logger="mpopt.backend"):
+        ((launch, _),) = cuda_kernels.compile_text(Matmul(64, 64, 25).text(), "sm_90a")
     assert "mma.sync" in launch["ptx"] and not launch["maps"]
+    assert "rows of lhs have 50 bytes" in launch["note"] and launch["note"] in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["softmax", "rms_norm"])
