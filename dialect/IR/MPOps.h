@@ -49,7 +49,8 @@ bool isBackward(Operation *op);
 /// operator that a raised op raises; empty for mp.cast and mp.round.
 llvm::StringRef frameworkCallee(Operation *op);
 
-/// The operands in that operator's order: addmm and baddbmm have the bias first.
+/// The operands in that operator's order: addmm and baddbmm have the bias
+/// first.
 llvm::SmallVector<Value> frameworkOperands(Operation *op);
 
 } // namespace mlir::mp
