@@ -103,18 +103,30 @@ protected:
     context.disableMultithreading();
   }
 
+  /// The best that this machine has; the functions need a fused multiplication.
+  static std::optional<cpu::CodeTarget> target(const cpu::Jit &jit) {
+    std::optional<cpu::CodeTarget> best = jit.findTarget("avx512");
+    return best ? best : jit.findTarget("avx2");
+  }
+
+  void SetUp() override {
+    if (!target(llvm::cantFail(cpu::Jit::get())))
+      GTEST_SKIP() << "this machine has neither avx512 nor avx2";
+  }
+
   /// Null with a failure.
   Code compile(StringRef name) {
+    cpu::Jit &jit = llvm::cantFail(cpu::Jit::get());
+    cpu::CodeTarget chosen = *target(jit);
     auto module = parseSourceString<ModuleOp>(blockText(name), &context);
-    if (!module || failed(cpu::lowerToLLVMDialect(*module))) {
+    if (!module || failed(cpu::lowerToLLVMDialect(*module, chosen.hasF16))) {
       ADD_FAILURE() << name.str();
       return nullptr;
     }
     llvm::LLVMContext llvmContext;
     auto translated = cpu::translate(*module, llvmContext);
-    cpu::Jit &jit = llvm::cantFail(cpu::Jit::get());
     mlir::mp::optimize(*translated, llvm::OptimizationLevel::O2, nullptr, {});
-    auto object = llvm::cantFail(jit.compile(*translated));
+    auto object = llvm::cantFail(jit.compile(*translated, chosen));
     // No symbol: a call of a library would not link.
     auto address = jit.link(std::move(object), "block", {});
     if (!address) {
