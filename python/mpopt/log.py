@@ -45,8 +45,8 @@ def get_logger(area: str) -> logging.Logger:
 def configure(spec: str) -> None:
     """Set levels from an MPOPT_LOGS text. Raises OptionError on an unknown area or level."""
     global _configured
-    if spec == _configured:
-        return
+    if spec == _configured or (_configured is None and not spec.strip()):
+        return  # levels that a program set itself stay
     levels = [_parse(item) for item in spec.split(",") if item.strip()]
     root = logging.getLogger("mpopt")
     for area in AREAS:

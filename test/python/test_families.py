@@ -69,6 +69,7 @@ class Step:
     kernels: list[Kernel]
     saved: int
     graphs: list[Graph]
+    weights: torch.dtype
 
     @property
     def pointwise_bytes(self) -> int:
@@ -108,7 +109,7 @@ def step(
             saved = saved_bytes(runner)
         graphs += [read_bundle(p) for p in sorted(Path(folder).iterdir()) if p.is_dir()]
     assert kernels, "Inductor scheduled nothing"
-    return Step(loss.detach(), gradients, kernels, saved, graphs)
+    return Step(loss.detach(), gradients, kernels, saved, graphs, variant.weights)
 
 
 def _place_all(_: PostPass) -> str:
@@ -157,7 +158,9 @@ def test_activation_cast_kernels_are_gone(pair: tuple[str, str, Step, Step]) -> 
     family, _, ours, stock = pair
     mine = [k for k in ours.kernels if k.role == "activation"]
     theirs = sum(k.role == "activation" for k in stock.kernels)
-    assert len(mine) <= (0 if family in NONE_LEFT else theirs)
+    # Without autocast the weights are half: the sum of an embedding's gradient is narrowed.
+    none_left = family in NONE_LEFT and ours.weights is torch.float32
+    assert len(mine) <= (0 if none_left else theirs)
     kept = [r["why"] for g in ours.graphs for r in g.records if r["rule"] == "keep-cast"]
     for kernel in mine:
         pair_of_types = f"{_SHORT[kernel.source[0]]} to {_SHORT[kernel.target[0]]}"
