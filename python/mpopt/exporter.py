@@ -235,7 +235,7 @@ class _Edit:
         """
         try:
             return fakes.evaluate(node)
-        except RuntimeError:
+        except (RuntimeError, ValueError):
             if node.target is not torch.ops.aten.view.default:
                 raise
         source, *sizes = node.args

@@ -146,10 +146,11 @@ def test_split_master_begins_anew():
 
 def test_rows_are_not_saved():
     params = make()
+    before = mpopt.counters["fallbacks"]
     optimizer = optim.AdamW(params, lr=0.1)
     for step in (1, 2):
         give_gradients(params, step)
         optimizer.step()
     assert optimizer._slots()
     assert "_rows" not in optimizer.__getstate__()
-    assert mpopt.counters["fallbacks"] == 0
+    assert mpopt.counters["fallbacks"] == before

@@ -16,13 +16,13 @@ def seen(monkeypatch):
     casts, graphs = [], []
     original = importer.import_graph
 
-    def spy(graph, capture=None):
+    def spy(graph, *rest):
         for node in graph.nodes:
             if importer.conversion_target(node) is not None:
                 source = str(node.args[0].meta["val"].dtype)[6:]
                 target = str(importer.conversion_target(node))[6:]
                 casts.append((source, target, origins.origin_of(node), importer.is_backward(node)))
-        graphs.append(original(graph, capture))
+        graphs.append(original(graph, *rest))
         return graphs[-1]
 
     monkeypatch.setattr(joint_pass.importer, "import_graph", spy)
