@@ -28,8 +28,8 @@ _STEPS = (
     "mp-inline-regions{without-kernel}",
     "mp-lower",
 )
-INLINE = "func.func(mp-inline-regions{without-kernel})"
-"""Puts back what has no kernel."""
+INLINE = "func.func(mp-inline-regions{without-kernel},mp-lower)"
+"""Puts back what has no kernel, as the framework's operators."""
 
 
 def are_wanted(options: Options, graph: fx.Graph) -> bool:
