@@ -20,6 +20,9 @@ def OutlineHotRegions : Pass<"mp-outline-hot-regions", "::mlir::func::FuncOp"> {
     forward and backward, at effects, at pins to the traced type, and where
     another operation would have to run in the middle.
 
+    With numerics `strict` no candidate is taken: a kernel of ours adds in another
+    order than the library, and its functions have other last bits.
+
     A candidate becomes a region if the cost model says that it pays: bytes that
     cross memory and kernels that run, with and without it, at the share of the
     library's speed that `passes/Outline/Efficiency.def` gives our kernels of
@@ -32,7 +35,8 @@ def OutlineHotRegions : Pass<"mp-outline-hot-regions", "::mlir::func::FuncOp"> {
       "off, cpu (the function's cost model, or else the host's), or the name "
       "of a cost model such as sm_90">,
     Option<"all", "all", "bool", "false",
-      "take candidates whether or not they pay">];
+      "take candidates whether or not they pay">,
+    MP_NumericsOption<>];
   let dependentDialects = ["::mlir::mp::MPDialect"];
 }
 

@@ -157,6 +157,12 @@ bool OutlineHotRegions::consider(std::optional<Candidate> candidate,
     log.miss(Rule::OutlineRegion, root, name + ": " + candidate->whyNot);
     return false;
   }
+  if (numerics == Numerics::Strict) {
+    log.miss(Rule::OutlineRegion, root,
+             name + " would not keep the bits that numerics \"strict\" asks "
+                    "for: sums in another order, other functions");
+    return false;
+  }
   RegionCost cost = costOf(*candidate, model);
   if (!all && !cost.pays()) {
     StringRef why = cost.share ? " would move "

@@ -55,7 +55,9 @@ def passes(options: Options, graph: fx.Graph) -> list[str]:
     # On the CPU, the model is the attribute that the function has anyway.
     target = machine.auto_name(device) if device == "cuda" else "cpu"
     everything = " all" if options.regions == "all" else ""
-    outline = f"{OUTLINE}{{target={target}{everything}}}"
+    # "strict" refuses every candidate, with a remark.
+    numerics = " numerics=strict" if options.numerics == "strict" else ""
+    outline = f"{OUTLINE}{{target={target}{everything}{numerics}}}"
     return [outline if step == OUTLINE else step for step in _STEPS]
 
 

@@ -2,7 +2,13 @@
 // RUN: mpopt %s --mp-outline-hot-regions='target=sm_90 all' | FileCheck %s
 // RUN: mpopt %s --mp-outline-hot-regions=target=off | FileCheck %s --check-prefix=OFF
 
+// RUN: mpopt %s --mp-outline-hot-regions='target=sm_90 all numerics=strict' | FileCheck %s --check-prefix=STRICT
+
 // OFF-NOT: mp.region
+
+// STRICT-LABEL: func.func @unknown_operator
+// STRICT-SAME: would not keep the bits that numerics \22strict\22 asks for
+// STRICT-NOT: mp.region
 
 // An operator without a row.
 // CHECK-LABEL: func.func @unknown_operator
