@@ -6,7 +6,6 @@
 
 using namespace mlir::mp;
 using llvm::ArrayRef;
-using llvm::SmallVector;
 
 using Assignment = PlacementProblem::Assignment;
 

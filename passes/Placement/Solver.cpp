@@ -3,13 +3,11 @@
 #include "passes/Placement/Solver.h"
 #include "passes/Placement/Parts.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
 
 #include <cmath>
 
 using namespace mlir::mp;
 using llvm::ArrayRef;
-using llvm::SmallVector;
 
 using Assignment = PlacementProblem::Assignment;
 

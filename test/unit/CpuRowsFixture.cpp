@@ -106,7 +106,7 @@ std::vector<std::string> CpuRows::isas() {
   std::vector<std::string> found;
   for (const char *isa : {"portable", "avx2", "avx512"})
     if (jit->findTarget(isa))
-      found.push_back(isa);
+      found.emplace_back(isa);
   return found;
 }
 
@@ -166,6 +166,7 @@ Tensors CpuRows::run(const Tensors &inputs, int64_t rows, Tasks tasks) {
     memory.emplace_back(results.back());
   }
   std::vector<void *> buffers;
+  buffers.reserve(memory.size());
   for (Memory &each : memory)
     buffers.push_back(each.data());
   int64_t bytes = (*compiled)->scratchBytes(&rows, 1);

@@ -43,6 +43,12 @@ protected:
 };
 } // namespace
 
+/// The words of factors, whose size is a multiple of four.
+static std::array<uint32_t, sizeof(CudaFactors) / 4>
+bitsOf(const CudaFactors &factors) {
+  return llvm::bit_cast<std::array<uint32_t, sizeof(CudaFactors) / 4>>(factors);
+}
+
 static uint64_t optionsOf(const Hyperparameters &h) {
   return (h.isDecayDecoupled ? Decoupled : 0) |
          (h.isMaximized ? Maximized : 0) |
@@ -110,8 +116,7 @@ TEST_F(CudaFactorsTest, HaveTheBitsOfTheHost) {
         tensor.isFirst = i % 3 == 0;
         tensor.number = uint32_t(7 * i);
         CudaFactors expected = cudaFactorsOf(tensor, h);
-        EXPECT_EQ(
-            0, std::memcmp(&expected, &factors[count - 1 - i], sizeof expected))
+        EXPECT_EQ(bitsOf(expected), bitsOf(factors[count - 1 - i]))
             << "step " << tensor.step;
         EXPECT_EQ(steps[i], before[i] + 1.0f);
         EXPECT_EQ(ages[i], float(i % 3 + 1));

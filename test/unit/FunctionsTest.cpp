@@ -214,7 +214,7 @@ static void sweep(Worst &worst) {
 
 /// Exponents that keep the power near the range of f32, small integers, halves.
 static void sweepPowers(Worst &worst) {
-  std::mt19937_64 random(3);
+  std::mt19937_64 random(3); // NOLINT(bugprone-random-generator-seed)
   for (uint64_t i = 0, end = 4'000'000'000 / stride(); i != end; ++i) {
     float x = fromBits(uint32_t(random() >> 32));
     double unit = double(random() >> 11) * 0x1p-53 * 2 - 1;
@@ -290,8 +290,8 @@ std::vector<float> FunctionsTest::emulate(StringRef name,
 }
 
 TEST_F(FunctionsTest, SameBitsInCudaKernels) {
-  std::mt19937 random(1);
-  std::vector<float> x(256 * kLanes), z(x.size());
+  std::mt19937 random(1); // NOLINT(bugprone-random-generator-seed)
+  std::vector<float> x(size_t(256) * kLanes), z(x.size());
   for (size_t i = 0; i != x.size(); ++i) {
     x[i] = i % 2 ? fromBits(random()) : float(int32_t(random())) * 0x1p-27F;
     z[i] = float(int(random() % 41) - 20) * 0.25F;
@@ -307,7 +307,8 @@ TEST_F(FunctionsTest, SameBitsInCudaKernels) {
     int wrong = 0;
     for (size_t i = 0; i != x.size(); ++i) {
       bool same = std::isnan(got[i]) ? std::isnan(want[i])
-                                     : std::memcmp(&got[i], &want[i], 4) == 0;
+                                     : llvm::bit_cast<uint32_t>(got[i]) ==
+                                           llvm::bit_cast<uint32_t>(want[i]);
       if (!same && ++wrong < 4)
         ADD_FAILURE() << row.name.str() << " of " << x[i] << ", " << z[i]
                       << ": " << got[i] << ", not " << want[i];

@@ -74,8 +74,8 @@ private:
   void runSweep(unsigned index, MutableArrayRef<Row> rows);
   void runSlice(const Sweep &sweep, Value column, Value mask,
                 MutableArrayRef<Row> rows, MutableArrayRef<Value> sums);
-  Values runLoop(const Sweep &sweep, MutableArrayRef<Row> rows, Values sums,
-                 int64_t end, int64_t unroll);
+  Values runLoop(const Sweep &sweep, MutableArrayRef<Row> rows,
+                 ArrayRef<Value> sums, int64_t end, int64_t unroll);
   void joinSums(const Sweep &sweep, Row &row, ArrayRef<Value> sums);
 
   // ColumnSums.cpp: sums over all rows.

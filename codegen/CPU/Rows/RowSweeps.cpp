@@ -48,7 +48,7 @@ void RowEmitter::runSlice(const Sweep &sweep, Value column, Value mask,
 
 /// The slices up to column `end`, `unroll` of them at a time.
 Values RowEmitter::runLoop(const Sweep &sweep, MutableArrayRef<Row> rows,
-                           Values sums, int64_t end, int64_t unroll) {
+                           ArrayRef<Value> sums, int64_t end, int64_t unroll) {
   auto loop = scf::ForOp::create(b, constantOf(b, 0), constantOf(b, end),
                                  constantOf(b, unroll * kLanes), sums);
   OpBuilder::InsertionGuard guard(b);
@@ -95,7 +95,7 @@ void RowEmitter::runSweep(unsigned index, MutableArrayRef<Row> rows) {
       sums.push_back(splatOf(b, neutralOf(stage->combiner), kLanes));
   int64_t whole = kernel.columns / step * step;
   if (whole != 0)
-    sums = runLoop(sweep, rows, std::move(sums), whole, unroll);
+    sums = runLoop(sweep, rows, sums, whole, unroll);
   for (int64_t at = whole; at < kernel.columns; at += kLanes) {
     int64_t left = kernel.columns - at;
     Value mask = left < kLanes ? constantMask(b, left) : Value();
