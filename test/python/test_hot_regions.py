@@ -109,7 +109,7 @@ def test_a_kernel_that_does_not_compile_is_the_graph_again(caplog):
         hot_regions.settle(module, _graph(), strict=False)
         hot_regions.settle(_Module(BROKEN), _graph(), strict=False)
     assert module.texts == [SCALED]
-    assert module.pipelines == ["func.func(mp-inline-regions{without-kernel})"]
+    assert module.pipelines == [hot_regions.INLINE]
     assert log.counters["fallbacks.kernels"] == before + 2
     assert len([r for r in caplog.records if "a region stays with Inductor" in r.message]) == 1
 

@@ -13,6 +13,8 @@ from torch.nn import functional as F
 def _loops(monkeypatch):
     loop_kernels.need_tools()
     monkeypatch.setitem(kernels.compilers, "cpu", loop_kernels.compile_cpu)
+    with torch._inductor.config.patch(force_disable_caches=True):  # our passes are to run
+        yield
 
 
 class Mlp(nn.Module):
